@@ -1,0 +1,40 @@
+"""The registry of losses: every class in `losslib/losses/*.py` is found by scanning, nobody keeps a list."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+from losslib.errors import ParameterError
+
+
+@cache
+def losses() -> dict[str, type[Any]]:
+    """Class name to class, sorted by name, for every loss of the library."""
+    import losslib.losses
+    from losslib.base import BaseLoss
+
+    found: dict[str, type[Any]] = {}
+    for entry in pkgutil.iter_modules(losslib.losses.__path__):
+        module = importlib.import_module(f"losslib.losses.{entry.name}")
+        for name, value in vars(module).items():
+            if (
+                isinstance(value, type)
+                and issubclass(value, BaseLoss)
+                and value.__module__ == module.__name__
+            ):
+                found[name] = value
+    return {name: found[name] for name in sorted(found)}
+
+
+def get(name: str) -> type[Any]:
+    """The loss class of that name. Raises ParameterError naming near misses."""
+    known = losses()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known losses: {', '.join(known)}"
+        raise ParameterError(f"no loss is called {name!r}; {hint}")
+    return known[name]
