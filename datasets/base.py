@@ -1,0 +1,127 @@
+"""The contract of a data set: arrays that never change, a split fixed by the seed, and what can be set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from losslib.errors import ParameterError
+from losslib.params import Integer, Param
+
+KINDS = ("points", "images")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """One data set, split into training points and held-out points. All arrays are read-only.
+
+    Args:
+        name: name in the catalog.
+        inputs: what encoders see, (N, F) for points or (N, 1, H, W) for images, float32.
+        labels: class of each point, (N,), int64 from 0 to C - 1.
+        class_names: C names.
+        train: indices of the training points, int64.
+        held_out: indices of the points that no step trains on, int64.
+        images: pictures to show, (N, H, W) uint8, or None.
+        note: one sentence on where the data come from, or "".
+    """
+
+    name: str
+    inputs: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    train: NDArray[np.int64]
+    held_out: NDArray[np.int64]
+    images: NDArray[np.uint8] | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for array in (self.inputs, self.labels, self.train, self.held_out, self.images):
+            if array is not None:
+                array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def kind(self) -> str:
+        """ "images" when there are pictures to show, else "points"."""
+        return "points" if self.images is None else "images"
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """What a data set's file declares; making one loads no data."""
+
+    name: str
+    title: str
+    summary: str
+    options: dict[str, Param]
+    kind: str
+    loader: Callable[..., Dataset]
+
+    def check(self, options: dict[str, Any]) -> dict[str, Any]:
+        """All options, checked, with defaults filled in. Raises ParameterError."""
+        for name in options:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise ParameterError(f"{self.name}: has no option {name!r}; options: {known}")
+        return {
+            name: param.check(options.get(name, param.default), self.name)
+            for name, param in self.options.items()
+        }
+
+
+def points_option(default: int = 4000) -> Param:
+    """The option for the number of points of a generated data set."""
+    return Param(
+        default,
+        valid=Integer(40, 20_000),
+        explore=(200, 10_000),
+        name="points",
+        meaning="number of points, half for training, half held out",
+        larger="gives smoother figures and slower frames",
+        step=100,
+    )
+
+
+def class_sizes(points: int, classes: int) -> NDArray[np.int64]:
+    """Sizes of the classes, as equal as they can be, adding up to `points`."""
+    return np.full(classes, points // classes) + (np.arange(classes) < points % classes)
+
+
+def split(
+    labels: NDArray[np.int64], held_out_share: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Training and held-out indices in random order, each class split in the same proportion.
+
+    Args:
+        labels: (N,) int64.
+        held_out_share: share of each class that is held out, between 0 and 1.
+        seed: equal seeds give equal splits.
+    """
+    rng = np.random.default_rng([seed, 1])
+    train, held_out = [], []
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        cut = round(len(members) * held_out_share)
+        held_out.append(members[:cut])
+        train.append(members[cut:])
+    return rng.permutation(np.concatenate(train)), rng.permutation(np.concatenate(held_out))
+
+
+def generated(
+    name: str,
+    inputs: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    class_names: tuple[str, ...],
+    seed: int,
+) -> Dataset:
+    """A generated data set: inputs scaled to mean 0 and variance 1, half of each class held out."""
+    scaled = (inputs - inputs.mean(axis=0)) / max(float(inputs.std()), 1e-12)
+    train, held_out = split(labels, 0.5, seed)
+    return Dataset(name, scaled.astype(np.float32), labels, class_names, train, held_out)
