@@ -1,0 +1,78 @@
+"""Losses over triplets."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.oracles.core import COSINE, LP, Batch, Term, define
+from tests.oracles.geometry import INVERTED, Spec, between
+
+
+@define("TripletMarginLoss", LP, "AvgNonZeroReducer")
+def triplet_margin(
+    batch: Batch, margin: float = 0.2, swap: bool = False, smooth_loss: bool = False
+) -> dict[str, Term]:
+    values = []
+    for a, p, n in batch.triplets:
+        ap, an = batch.values[a, p], batch.values[a, n]
+        if swap:  # the harder of the two: the negative's distance to the anchor or to the positive
+            pn = batch.between_references(p, n)
+            an = torch.maximum(an, pn) if batch.inverted else torch.minimum(an, pn)
+        violation = batch.gap(ap, an) + margin
+        smooth = torch.logaddexp(violation, torch.zeros_like(violation))
+        values.append(smooth if smooth_loss else torch.relu(violation))
+    return {"loss": Term(values, batch.triplets)}
+
+
+@define("TripletLoss", COSINE, "MeanReducer")
+def triplet(batch: Batch, margin: float = 0.35) -> dict[str, Term]:
+    """The distance is 1 - cosine, so d_ap - d_an is s_an - s_ap."""
+    values = [
+        torch.relu(batch.gap(batch.values[a, p], batch.values[a, n]) + margin) for a, p, n in batch.triplets
+    ]
+    return {"loss": Term(values, batch.triplets)}
+
+
+def triplet_of_rows(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 0.35, spec: Spec = COSINE
+) -> Tensor:
+    """The direct form: row i of each of the three tensors."""
+    values = []
+    for u, p, n in zip(anchor.double(), positive.double(), negative.double(), strict=True):
+        ap, an = between(spec, u, p), between(spec, u, n)
+        values.append(torch.relu((an - ap if spec[0] in INVERTED else ap - an) + margin))
+    return sum(values) / len(values)
+
+
+@define("MarginLoss", LP, "DivisorReducer")
+def margin(
+    batch: Batch,
+    margin: float = 0.2,
+    nu: float = 0.0,
+    beta: Any = 1.2,
+    learn_beta: bool = False,
+    num_classes: int | None = None,
+) -> dict[str, Term]:
+    """Wu et al. 2017, equation 5, over triplets: a pair counts once per triplet that contains it.
+
+    beta is a number, or a tensor of shape (1,) or (num_classes,) when its gradient is wanted.
+    """
+    betas = torch.as_tensor(beta, dtype=torch.float64).reshape(-1)
+    betas = betas.expand(num_classes or 1) if len(betas) == 1 else betas
+    values, penalties, active = [], [], 0
+    for a, p, n in batch.triplets:
+        own = betas[batch.labels[a] if num_classes is not None and batch.labels is not None else 0]
+        pull = torch.relu(batch.gap(batch.values[a, p], own) + margin)
+        push = torch.relu(batch.gap(own, batch.values[a, n]) + margin)
+        values.append(pull + push)
+        penalties.append(nu * own)
+        active += int(pull > 0) + int(push > 0)
+    found = {"loss": Term(values, batch.triplets, divisor=active)}
+    if learn_beta and batch.triplets:
+        found["beta_reg_loss"] = (
+            Term([nu * betas[0]], reduced=True)
+            if num_classes is None
+            else Term(penalties, [a for a, _, _ in batch.triplets], divisor=active)
+        )
+    return found
