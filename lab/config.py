@@ -1,0 +1,210 @@
+"""`RunConfig` says everything about a run; equal configs give equal recordings on one machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import datasets
+from lab.settings import default_encoder, encoders_for, settings
+from losslib import catalog
+from losslib.errors import ParameterError
+from losslib.params import Integer, Param
+
+VERSION = 1
+PAIRINGS = ("label",)
+LEARNING_RATE = "lr"
+
+Options = tuple[tuple[str, Any], ...]
+
+
+class Event(NamedTuple):
+    """A change while it trains: from step `step` on, the loss option or the learning rate has this value."""
+
+    step: int
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A run, completely: frozen, hashable, and the same after a trip through JSON or a link.
+
+    Args:
+        data: name of a data set.
+        data_options: its options; a mapping is accepted, only values that differ from the default are kept.
+        pairing: which samples are positives: "label" (same label).
+        encoder: "free", "linear", "mlp", "cnn"; "auto" is replaced by the one for the kind of data.
+        dim: embedding size, from 2 to 512.
+        output: output normalisation: "none", "l2", "layernorm", "batchnorm".
+        loss: class name of a loss.
+        loss_options: its options; as `data_options`.
+        batch: samples a step.
+        per_class: samples each class in a batch brings at least; 0 draws uniformly.
+        optimizer: "sgd", "adam", "adamw".
+        lr: learning rate.
+        steps: number of updates.
+        seed: where all random numbers start.
+        device: "auto", "cpu", "cuda".
+        events: changes while it trains, kept in order of step.
+
+    Raises:
+        ParameterError: a value outside its domain, or values that do not go together.
+    """
+
+    data: str = "mnist"
+    data_options: Any = ()
+    pairing: str = "label"
+    encoder: str = "auto"
+    dim: int = 2
+    output: str = "l2"
+    loss: str = "ContrastiveLoss"
+    loss_options: Any = ()
+    batch: int = 128
+    per_class: int = 8
+    optimizer: str = "adam"
+    lr: float = 0.003
+    steps: int = 300
+    seed: int = 0
+    device: str = "auto"
+    events: tuple[Event, ...] = ()
+
+    def __post_init__(self) -> None:
+        spec, loss = datasets.get(self.data), catalog.get(self.loss)
+        for name, param in settings().items():
+            object.__setattr__(self, name, param.check(getattr(self, name), "run"))
+        if self.pairing not in PAIRINGS:
+            raise ParameterError(f"run: pairing must be one of {', '.join(PAIRINGS)}, got {self.pairing!r}")
+        encoder = default_encoder(spec.kind) if self.encoder == "auto" else self.encoder
+        if encoder not in encoders_for(spec.kind):
+            choices = " or ".join(encoders_for(spec.kind))
+            raise ParameterError(f"run: the CNN needs images, and {self.data} has none; choose {choices}")
+        if self.per_class > self.batch:
+            raise ParameterError(
+                f"run: per_class must be at most the batch size {self.batch}, got {self.per_class}"
+            )
+        object.__setattr__(self, "encoder", encoder)
+        object.__setattr__(self, "data_options", canonical(self.data_options, spec.options, self.data))
+        object.__setattr__(self, "loss_options", canonical(self.loss_options, loss.params, self.loss))
+        object.__setattr__(self, "events", _ordered(self.events, loss.params, self.loss))
+
+    @property
+    def data_values(self) -> dict[str, Any]:
+        """All options of the data set, defaults included."""
+        return _values(datasets.get(self.data).options, self.data_options)
+
+    @property
+    def loss_values(self) -> dict[str, Any]:
+        """All options of the loss as the run starts, defaults included."""
+        return _values(catalog.get(self.loss).params, self.loss_options)
+
+    def replace(self, **changes: Any) -> RunConfig:
+        """A config with some fields changed; a new data set or loss drops the old one's options."""
+        if changes.get("data", self.data) != self.data:
+            changes = {"data_options": (), "encoder": "auto", **changes}
+        if changes.get("loss", self.loss) != self.loss:
+            changes = {"loss_options": (), "events": (), **changes}
+        return replace(self, **changes)
+
+    def with_event(self, event: Event) -> RunConfig:
+        """A config with one more change; it takes the place of one of the same name at the same step."""
+        kept = tuple(e for e in self.events if (e.step, e.name) != (event.step, event.name))
+        return replace(self, events=(*kept, event))
+
+    def to_settings(self, full: bool = False) -> dict[str, str]:
+        """Settings as texts, as a link and the command line spell them; only those off their default."""
+        from lab.links import to_settings
+
+        return to_settings(self, full)
+
+    @classmethod
+    def from_settings(cls, mapping: Mapping[str, str], strict: bool = True) -> RunConfig:
+        """The config that the texts stand for.
+
+        Raises:
+            ParameterError: an unknown name or a value outside its domain, unless strict is False: then what
+                is wrong falls back to its default.
+        """
+        from lab.links import from_settings, read_settings
+
+        return from_settings(mapping) if strict else read_settings(mapping)[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, all options written out."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain["data_options"], plain["loss_options"] = self.data_values, self.loss_values
+        plain["events"] = [list(event) for event in self.events]
+        return {"version": VERSION, **plain}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> RunConfig:
+        """The config that `to_dict` wrote. Raises ParameterError for anything else."""
+        known = {field.name for field in fields(cls)}
+        values = dict(plain)
+        version = values.pop("version", None)
+        if version != VERSION:
+            raise ParameterError(f"run config: version {VERSION} is read here, got {version!r}")
+        if unknown := sorted(set(values) - known):
+            raise ParameterError(f"run config: unknown entry {unknown[0]!r}")
+        try:
+            values["events"] = tuple(Event(*event) for event in values.get("events", ()))
+        except TypeError:
+            raise ParameterError("run config: events must be lists of step, name and value") from None
+        return cls(**values)
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunConfig:
+        """The config that `to_json` wrote. Raises ParameterError for anything else."""
+        try:
+            plain = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ParameterError(f"run config: not JSON ({error})") from None
+        if not isinstance(plain, dict):
+            raise ParameterError("run config: expected a JSON object")
+        return cls.from_dict(plain)
+
+
+def canonical(options: Any, declared: Mapping[str, Param], owner: str) -> Options:
+    """Checked options off their default, sorted by name. Raises ParameterError."""
+    given = dict(options)
+    for name in given:
+        if name not in declared:
+            known = ", ".join(declared) or "none"
+            raise ParameterError(f"{owner}: has no option {name!r}; options: {known}")
+    checked = {name: declared[name].check(value, owner) for name, value in sorted(given.items())}
+    return tuple((name, value) for name, value in checked.items() if value != declared[name].default)
+
+
+def live_options(loss: str) -> dict[str, Param]:
+    """Options of a loss that may change while it trains: its numbers. The others shape what is learned."""
+    return {name: p for name, p in catalog.get(loss).params.items() if p.kind == "float"}
+
+
+def check_event(event: Event, loss: str) -> Event:
+    """The event with its value checked. Raises ParameterError."""
+    _STEP.check(event.step, "event")
+    if event.name == LEARNING_RATE:
+        return event._replace(value=settings()[LEARNING_RATE].check(event.value, "run"))
+    changeable = live_options(loss)
+    if event.name not in changeable:
+        known = ", ".join([LEARNING_RATE, *changeable])
+        raise ParameterError(f"{loss}: {event.name!r} cannot change while it trains; what can: {known}")
+    return event._replace(value=changeable[event.name].check(event.value, loss))
+
+
+_STEP = Param(1, valid=Integer(1, None), name="step")
+
+
+def _ordered(events: Any, declared: Mapping[str, Param], loss: str) -> tuple[Event, ...]:
+    checked = [check_event(Event(*event), loss) for event in events]
+    return tuple(sorted(checked, key=lambda event: event.step))
+
+
+def _values(declared: Mapping[str, Param], options: Options) -> dict[str, Any]:
+    return {**{name: param.default for name, param in declared.items()}, **dict(options)}

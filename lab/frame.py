@@ -1,0 +1,143 @@
+"""A `Frame`: everything that one moment of a run shows, as plain numpy arrays and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from losslib.types import Mark
+
+LEVELS = 65_535  # positions lie on a grid of 16 bits a coordinate
+
+
+@dataclass(frozen=True)
+class TermSummary:
+    """One term of the loss on the step's batch: values, their sum, and how many of them are above 0."""
+
+    name: str
+    count: int
+    total: float
+    active: int
+
+
+class PairShare(NamedTuple):
+    """One pair of the step's batch and what it carries.
+
+    anchor and other are data set indices; value is its distance or similarity; weight the derivative of
+    the loss by it; share the part of the sum of all |weights|.
+    """
+
+    anchor: int
+    other: int
+    positive: bool
+    value: float
+    weight: float
+    share: float
+
+
+class Histogram(NamedTuple):
+    """Counts of pairs in bins of equal width from `low` to `high`, on the axis of the loss's own distance."""
+
+    low: float
+    high: float
+    positive: NDArray[np.int32]
+    negative: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchView:
+    """The step's batch before the update, rows ordered by class.
+
+    Args:
+        index: data set indices, (B,) int32.
+        labels: (B,) int32.
+        weights: |pair weight| of row i and column j, (B, B) uint8, 255 for the largest.
+        top: the pairs that carry most, largest share first.
+    """
+
+    index: NDArray[np.int32]
+    labels: NDArray[np.int32]
+    weights: NDArray[np.uint8]
+    top: tuple[PairShare, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One moment of a run.
+
+    Loss, active share, terms, gradient norm and batch come from the step's batch before the update
+    (step 0: the first batch, no update); positions, histogram, quality and collapse from the probe after it.
+
+    Args:
+        step: updates made so far.
+        positions: the map, (N, 2) float32, on a 16-bit grid between its smallest and largest value.
+        loss: value of the loss.
+        active_share: share of the batch's pairs that still have a gradient, 0 to 1; NaN without pairs.
+        histogram: distances of a fixed sample of probe pairs.
+        quality: recall_at_1, map_at_r (None on frames that leave it out), alignment, uniformity.
+        collapse: spread, effective_rank, mean_cosine.
+        gradient_norm: norm of the encoder's gradient.
+        learning_rate: rate in force.
+        batch: the step's batch.
+        terms: the loss's terms.
+        marks: margins and temperature in force.
+        embeddings: (N, D) float16, or None where the recording had no room.
+    """
+
+    step: int
+    positions: NDArray[np.float32]
+    loss: float
+    active_share: float
+    histogram: Histogram
+    quality: dict[str, float | None]
+    collapse: dict[str, float]
+    gradient_norm: float
+    learning_rate: float
+    batch: BatchView
+    terms: tuple[TermSummary, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    embeddings: NDArray[np.float16] | None = field(default=None, repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays but the embeddings."""
+        h, b = self.histogram, self.batch
+        arrays = (self.positions, h.positive, h.negative, b.index, b.labels, b.weights)
+        return sum(array.nbytes for array in arrays)
+
+
+def snapped(positions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """The positions on a 16-bit grid between their smallest and largest value, so that a file is exact."""
+    return restored(*quantised(positions.astype(np.float32)))
+
+
+def quantised(positions: NDArray[np.float32]) -> tuple[NDArray[np.uint16], float, float]:
+    """Grid points (N, 2) from 0 to 65,535, and the values of 0 and 65,535."""
+    low, high = (float(positions.min()), float(positions.max())) if positions.size else (0.0, 0.0)
+    scale = LEVELS / (high - low) if high > low else 0.0
+    grid = np.rint((positions.astype(np.float64) - low) * scale)
+    return grid.astype(np.uint16), low, high
+
+
+def restored(grid: NDArray[np.uint16], low: float, high: float) -> NDArray[np.float32]:
+    """The positions that `quantised` described."""
+    return (low + grid.astype(np.float64) * ((high - low) / LEVELS)).astype(np.float32)
+
+
+def identical(first: Any, second: Any) -> bool:
+    """Whether two frames, or parts of them, are equal bit for bit; NaN equals NaN."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, np.ndarray):
+        alike = first.dtype == second.dtype and first.shape == second.shape
+        return alike and first.tobytes() == second.tobytes()
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(identical(first[key], second[key]) for key in first)
+    if isinstance(first, tuple | list):
+        return len(first) == len(second) and all(map(identical, first, second))
+    if is_dataclass(first):
+        return all(identical(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
+    return bool(first == second or (first != first and second != second))  # noqa: PLR0124 (NaN)

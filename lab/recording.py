@@ -1,0 +1,165 @@
+"""A `Recording`: the frames of a run within a fixed memory, dense early and sparse late."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lab.config import RunConfig
+from lab.frame import Frame, identical
+
+FRAME_BYTES = 6_000_000
+EMBEDDING_BYTES = 3_000_000
+_SPACING = ((20, 1), (100, 2), (300, 5), (2_000, 10), (10_000, 25))
+_LAST_SPACING = 100
+CURVES = (
+    "loss",
+    "active_share",
+    "gradient_norm",
+    "learning_rate",
+    "recall_at_1",
+    "map_at_r",
+    "alignment",
+    "uniformity",
+    "spread",
+    "effective_rank",
+    "mean_cosine",
+)
+
+
+def is_frame_step(step: int) -> bool:
+    """Whether a frame falls on that step: every step to 20, every 2nd to 100, every 5th to 300, and so on.
+
+    A function of the step alone, so that a longer run begins with the frames of a shorter one. The last
+    step of a run has a frame in any case.
+    """
+    spacing = next((every for limit, every in _SPACING if step <= limit), _LAST_SPACING)
+    return step % spacing == 0
+
+
+class Recording:
+    """Frames in order of step, bounded in memory.
+
+    When there is no room, the frame that is closest to its neighbours on a logarithmic scale of steps goes;
+    the first and the newest stay. The curves keep every frame's numbers. What is kept depends on the frames
+    alone, never on time.
+
+    Args:
+        config: the run's config, with the events so far.
+        probe: data set indices of the map's points, (N,).
+        labels: their classes, (N,).
+        class_names: C names.
+        frame_bytes: room for frames.
+        embedding_bytes: room for embeddings.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        probe: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]],
+        class_names: tuple[str, ...] = (),
+        frame_bytes: int = FRAME_BYTES,
+        embedding_bytes: int = EMBEDDING_BYTES,
+    ) -> None:
+        self.config = config
+        self.probe = probe.astype(np.int32)
+        self.labels = labels.astype(np.int32)
+        self.class_names = class_names
+        self.frames: list[Frame] = []
+        self.state, self.reason = "", ""
+        self.notes: tuple[str, ...] = ()
+        self.provenance: dict[str, Any] = {}
+        self._room = (frame_bytes, embedding_bytes)
+        self._curves: dict[str, list[float]] = {name: [] for name in ("step", *CURVES)}
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    @property
+    def latest(self) -> Frame | None:
+        """The newest frame, or None before the first."""
+        frames = self.frames
+        return frames[-1] if frames else None
+
+    def at(self, step: int) -> Frame:
+        """The last frame at or before that step, else the first. Raises IndexError when there is none."""
+        frames = self.frames
+        place = bisect.bisect_right(frames, step, key=lambda frame: frame.step)
+        return frames[max(place - 1, 0)]
+
+    def add(self, frame: Frame) -> None:
+        """Append a frame; its step must be above the newest one's."""
+        frames = [*self.frames, frame]
+        frames = _thinned(frames, self._room[0], lambda f: f.nbytes, None)
+        frames = _thinned(
+            frames,
+            self._room[1],
+            lambda f: 0 if f.embeddings is None else f.embeddings.nbytes,
+            lambda f: replace(f, embeddings=None),
+        )
+        values = {**vars(frame), **frame.quality, **frame.collapse}
+        for name, curve in self._curves.items():
+            value = values[name]
+            curve.append(math.nan if value is None else value)
+        self.frames = frames  # one assignment, last: a reader never meets a half-changed list
+
+    def curves(self) -> dict[str, NDArray[np.float64]]:
+        """Step and every number of every frame ever added, (F,) each; NaN where it was not computed."""
+        count = min(len(curve) for curve in self._curves.values())  # a frame may be going in right now
+        return {name: np.array(curve[:count], dtype=np.float64) for name, curve in self._curves.items()}
+
+    def restore_curves(self, curves: dict[str, NDArray[np.float64]]) -> None:
+        """Take over the numbers of a file, which may have more steps than frames."""
+        self._curves = {name: curves[name].tolist() for name in self._curves}
+
+    def equals(self, other: Recording) -> bool:
+        """Whether both hold the same frames and curves, bit for bit."""
+        mine, theirs = self.curves(), other.curves()
+        same_curves = all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine)
+        return same_curves and identical(self.frames, other.frames)
+
+    def save(self, path: str | Path | BinaryIO) -> None:
+        """Write a run file: arrays and JSON, no pickle; see `lab.runfile`."""
+        from lab.runfile import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path | BinaryIO) -> Recording:
+        """Read a run file; `notes` says what differs from the place where it was made.
+
+        Raises:
+            ParameterError: not a run file, or one of another version.
+        """
+        from lab.runfile import load
+
+        return load(path)
+
+
+def _thinned(
+    frames: list[Frame],
+    room: int,
+    size: Callable[[Frame], int],
+    strip: Callable[[Frame], Frame] | None,
+) -> list[Frame]:
+    """The frames with as many stripped (or dropped) as makes the rest fit."""
+    sizes = [size(frame) for frame in frames]
+    while sum(sizes) > room:
+        held = [i for i, nbytes in enumerate(sizes) if nbytes]
+        if len(held) < 3:
+            break  # the first and the newest stay whatever they take
+        scale = np.log(np.array([frames[i].step for i in held]) + 30.0)
+        closest = held[int(np.argmin(scale[2:] - scale[:-2])) + 1]
+        if strip is None:
+            del frames[closest], sizes[closest]
+        else:
+            frames[closest], sizes[closest] = strip(frames[closest]), 0
+    return frames

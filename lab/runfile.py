@@ -1,0 +1,177 @@
+"""The run file: one npz of arrays and a JSON header. No pickle, so opening a stranger's file runs nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lab.config import RunConfig
+from lab.frame import BatchView, Frame, Histogram, PairShare, TermSummary, quantised, restored
+from lab.recording import Recording
+from losslib.errors import ParameterError
+from losslib.types import Mark
+
+FORMAT = 1
+MAX_BYTES = 200_000_000
+_NUMBERS = ("step", "loss", "active_share", "gradient_norm", "learning_rate")
+
+
+def provenance(device: str = "cpu") -> dict[str, Any]:
+    """What equal recordings also depend on: versions, threads, device."""
+    import torch
+
+    import losslib
+
+    return {
+        "losslib": losslib.__version__,
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+        "device": device,
+    }
+
+
+def save(recording: Recording, path: str | Path | BinaryIO) -> None:
+    """Write the recording; exact but for nothing: positions lie on the grid that is stored."""
+    frames = recording.frames
+    header = {
+        "format": FORMAT,
+        "config": recording.config.to_dict(),
+        "provenance": recording.provenance or provenance(),
+        "state": recording.state,
+        "reason": recording.reason,
+        "class_names": list(recording.class_names),
+        "frames": [_head(frame) for frame in frames],
+    }
+    text = json.dumps(_no_nan(header), allow_nan=False)
+    arrays: dict[str, NDArray[Any]] = {
+        "header": np.frombuffer(text.encode(), dtype=np.uint8),
+        "probe": recording.probe,
+        "labels": recording.labels,
+    }
+    arrays |= {f"curve_{name}": curve for name, curve in recording.curves().items()}
+    if frames:
+        grids = [quantised(frame.positions) for frame in frames]
+        arrays["positions"] = np.stack([grid for grid, _, _ in grids])
+        arrays["extent"] = np.array([[low, high] for _, low, high in grids])
+        arrays["positive"] = np.stack([frame.histogram.positive for frame in frames])
+        arrays["negative"] = np.stack([frame.histogram.negative for frame in frames])
+        arrays["batch_index"] = np.stack([frame.batch.index for frame in frames])
+        arrays["batch_labels"] = np.stack([frame.batch.labels for frame in frames])
+        arrays["batch_weights"] = np.stack([frame.batch.weights for frame in frames])
+        arrays |= {f"embeddings_{f.step}": f.embeddings for f in frames if f.embeddings is not None}
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def load(path: str | Path | BinaryIO) -> Recording:
+    """Read a run file. Raises ParameterError with one sentence when it is not one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > MAX_BYTES:
+            raise ParameterError(
+                f"run file: {size // 10**6} MB unpacked, at most {MAX_BYTES // 10**6} are read"
+            )
+        if not isinstance(path, str | Path):
+            path.seek(0)
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return _recording(arrays)
+    except OSError as error:
+        raise ParameterError(f"run file: cannot be read ({error.strerror or error})") from None
+    except (zipfile.BadZipFile, KeyError, IndexError, TypeError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError("run file: this is not a run file, or it is damaged") from error
+
+
+def differences(made: dict[str, Any], here: dict[str, Any]) -> tuple[str, ...]:
+    """One sentence for each thing that differs from where the file was made."""
+    return tuple(
+        f"Made with {name} {made.get(name)}, here it is {here[name]}: "
+        "training it again may differ in the last digits."
+        for name in here
+        if made.get(name) != here[name]
+    )
+
+
+def _recording(arrays: dict[str, NDArray[Any]]) -> Recording:
+    header = json.loads(arrays["header"].tobytes().decode())
+    if header.get("format") != FORMAT:
+        raise ParameterError(f"run file: format {FORMAT} is read here, got {header.get('format')!r}")
+    recording = Recording(
+        RunConfig.from_dict(header["config"]),
+        arrays["probe"],
+        arrays["labels"],
+        tuple(header["class_names"]),
+    )
+    recording.state, recording.reason = header["state"], header["reason"]
+    recording.provenance = header["provenance"]
+    here = provenance(header["provenance"].get("device", "cpu"))
+    recording.notes = differences(header["provenance"], here)
+    recording.frames = [_frame(head, arrays, place) for place, head in enumerate(header["frames"])]
+    recording.restore_curves({name[6:]: array for name, array in arrays.items() if name.startswith("curve_")})
+    return recording
+
+
+def _head(frame: Frame) -> dict[str, Any]:
+    """The numbers of a frame that are not arrays."""
+    return {
+        **{name: getattr(frame, name) for name in _NUMBERS},
+        "quality": frame.quality,
+        "collapse": frame.collapse,
+        "range": [frame.histogram.low, frame.histogram.high],
+        "terms": [[t.name, t.count, t.total, t.active] for t in frame.terms],
+        "marks": [[m.kind, m.side, m.value, m.symbol, m.label] for m in frame.marks],
+        "top": [list(pair) for pair in frame.batch.top],
+    }
+
+
+def _frame(head: dict[str, Any], arrays: dict[str, NDArray[Any]], place: int) -> Frame:
+    head = _with_nan(head)
+    low, high = (float(value) for value in arrays["extent"][place])
+    batch = BatchView(
+        arrays["batch_index"][place],
+        arrays["batch_labels"][place],
+        arrays["batch_weights"][place],
+        tuple(PairShare(*pair) for pair in head["top"]),
+    )
+    return Frame(
+        **{name: head[name] for name in _NUMBERS},
+        positions=restored(arrays["positions"][place], low, high),
+        histogram=Histogram(*_pair(head["range"]), arrays["positive"][place], arrays["negative"][place]),
+        quality=head["quality"],
+        collapse=head["collapse"],
+        batch=batch,
+        terms=tuple(TermSummary(*term) for term in head["terms"]),
+        marks=tuple(Mark(*mark) for mark in head["marks"]),
+        embeddings=arrays.get(f"embeddings_{head['step']}"),
+    )
+
+
+def _pair(ends: list[float]) -> tuple[float, float]:
+    low, high = ends
+    return low, high
+
+
+def _no_nan(value: Any) -> Any:
+    """The value with NaN and infinities as texts, which JSON has no numbers for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, dict):
+        return {key: _no_nan(item) for key, item in value.items()}
+    return [_no_nan(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _with_nan(value: Any) -> Any:
+    """The value that `_no_nan` wrote."""
+    if isinstance(value, dict):
+        return (
+            float(value["float"]) if set(value) == {"float"} else {k: _with_nan(v) for k, v in value.items()}
+        )
+    return [_with_nan(item) for item in value] if isinstance(value, list) else value

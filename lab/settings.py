@@ -1,0 +1,136 @@
+"""The table of settings: from one declaration come the command line's option, the link's key, the control."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import datasets
+from losslib.params import Choice, Integer, Interval, Param
+
+ENCODER_NAMES = ("free", "linear", "mlp", "cnn")
+OUTPUTS = ("none", "l2", "layernorm", "batchnorm")
+OPTIMIZERS = ("sgd", "adam", "adamw")
+DEVICES = ("auto", "cpu", "cuda")
+DIMS = (2, 3, 8, 32, 128)
+DEFAULT_LOSS = "ContrastiveLoss"
+MAX_STEPS = 100_000
+
+
+@cache
+def settings() -> dict[str, Param]:
+    """Every setting but the options of losses and data sets, by name, in the order of a form."""
+    from losslib import catalog  # imports torch, so not before it is needed
+
+    declared = (
+        Param(
+            "mnist",
+            valid=Choice(*datasets.catalog()),
+            name="data",
+            title="Data",
+            meaning="what is embedded",
+        ),
+        Param(
+            "auto",
+            valid=Choice("auto", *ENCODER_NAMES),
+            name="encoder",
+            title="Encoder",
+            meaning="what turns a sample into its embedding; auto takes the CNN for images, else the MLP",
+        ),
+        Param(
+            2,
+            valid=Integer(2, 512),
+            explore=DIMS,
+            symbol="D",
+            name="dim",
+            title="Embedding size",
+            meaning="number of coordinates of an embedding",
+            larger="gives classes more room; above 2 the map shows principal components",
+        ),
+        Param(
+            "l2",
+            valid=Choice(*OUTPUTS),
+            name="output",
+            title="Output normalisation",
+            meaning="what is done to an embedding before the loss sees it",
+        ),
+        Param(
+            DEFAULT_LOSS,
+            valid=Choice(*catalog.losses()),
+            name="loss",
+            title="Loss",
+            meaning="what the encoder is trained to make small",
+        ),
+        Param(
+            128,
+            valid=Integer(2, 4096),
+            explore=(16, 512),
+            symbol="B",
+            name="batch",
+            title="Batch size",
+            meaning="samples that one step sees together",
+            larger="gives each anchor more positives and negatives, and slower steps",
+            step=16,
+        ),
+        Param(
+            8,
+            valid=Integer(0, 512),
+            explore=(0, 32),
+            symbol="m",
+            name="per_class",
+            title="Samples per class",
+            meaning="samples that each class in the batch brings at least; 0 draws the batch uniformly",
+            larger="gives fewer classes a batch and more positives an anchor",
+        ),
+        Param(
+            "adam",
+            valid=Choice(*OPTIMIZERS),
+            name="optimizer",
+            title="Optimiser",
+            meaning="rule of the update; SGD has momentum 0.9",
+        ),
+        Param(
+            0.003,
+            valid=Interval(0.0, 1e6, closed="right"),
+            explore=(1e-4, 1.0),
+            symbol=r"\eta",
+            name="lr",
+            title="Learning rate",
+            meaning="length of an update",
+            larger="learns faster, until it diverges",
+        ),
+        Param(
+            300,
+            valid=Integer(1, MAX_STEPS),
+            explore=(50, 2000),
+            name="steps",
+            title="Steps",
+            meaning="number of updates",
+            step=50,
+        ),
+        Param(
+            0,
+            valid=Integer(0, 2**31 - 1),
+            explore=(0, 100),
+            name="seed",
+            title="Seed",
+            meaning="where all random numbers of a run start: data, initial weights, batches",
+        ),
+        Param(
+            "auto",
+            valid=Choice(*DEVICES),
+            name="device",
+            title="Device",
+            meaning="where it is computed; auto takes a GPU where there is one and it pays",
+        ),
+    )
+    return {param.name: param for param in declared}
+
+
+def encoders_for(kind: str) -> tuple[str, ...]:
+    """Encoders that accept data of that kind ("points" or "images")."""
+    return ENCODER_NAMES if kind == "images" else tuple(n for n in ENCODER_NAMES if n != "cnn")
+
+
+def default_encoder(kind: str) -> str:
+    """The encoder that `auto` stands for."""
+    return "cnn" if kind == "images" else "mlp"
