@@ -1,0 +1,9 @@
+"""The server: `python -m streamlit run app.py`. Pages are home.py and the files of pages/."""
+
+import streamlit as st
+
+from ui.errors import show_error
+from ui.live.route import live_routes
+from ui.server import lifespan
+
+app = st.App("home.py", routes=live_routes(), lifespan=lifespan, on_script_error=show_error)

@@ -1,0 +1,30 @@
+"""Train: choose data, encoder and loss, press play, and watch the map and the distances move."""
+
+import streamlit as st
+
+from ui.page import page
+
+TITLE = "Train"
+GROUP = "Train"
+ORDER = 10
+SUMMARY = "Watch an encoder learn with a metric loss; turn its margin or temperature while it trains."
+
+with page(TITLE, SUMMARY):
+    from ui import link, session, train
+    from ui.live.panel import live_panel
+
+    asked = link.arrived()
+    link.show_refusals()
+    session.show_notice()
+    settings = train.structure()
+    panel = st.container()
+    with panel:
+        place = st.container()
+        settings |= train.knobs(settings["loss"])
+        present = session.present_run()
+        wanted = train.wanted_config(settings, present.config if present else asked)
+        run = session.run_for(wanted)
+        with place:
+            train.buttons(run, wanted)
+            train.offer_restart(run, wanted)
+        live_panel(run, on_adopt=session.adopt, on_lost=session.replace_lost, on_command=session.act)

@@ -1,0 +1,272 @@
+// The map: one marker a held-out sample, equal scale on both axes, pan and zoom that outlive frames.
+class EmbeddingMap {
+  constructor(canvas, tip, redraw) {
+    this.canvas = canvas;
+    this.tip = tip;
+    this.redraw = redraw;
+    this.hidden = new Set();
+    this.view = null; // { x, y, span } in embedding units
+    this.held = false; // true once a person panned or zoomed
+    this.sprites = null;
+    this.listen();
+  }
+
+  reset(hello) {
+    this.hello = hello;
+    this.images = null;
+    this.sprites = null;
+    this.hover = -1;
+    this.tip.hidden = true;
+    this.hidden.clear();
+    this.fit();
+  }
+
+  fit() {
+    this.held = false;
+    this.view = null;
+  }
+
+  // Follows the points: grows at once, shrinks only when they fill less than half, so the map does not tremble.
+  follow(frame) {
+    if (this.held && this.view) return;
+    let [x, y, span] = [0, 0, 2.3];
+    if (!this.hello.unit_circle) {
+      const bounds = extent(frame);
+      span = Math.max(bounds.right - bounds.left, bounds.top - bounds.bottom, 1e-6) * 1.12;
+      [x, y] = [(bounds.left + bounds.right) / 2, (bounds.bottom + bounds.top) / 2];
+      const now = this.view;
+      if (now) {
+        const reach = Math.max(Math.abs(x - now.x), Math.abs(y - now.y)) + span / 2;
+        if (reach <= now.span / 2 && span > now.span * 0.5) return;
+      }
+    }
+    this.view = { x, y, span };
+  }
+
+  place(width, height) {
+    const { x, y, span } = this.view;
+    const zoom = Math.min(width, height) / span;
+    return { zoom, left: width / 2 - x * zoom, top: height / 2 + y * zoom };
+  }
+
+  draw(frame, theme, themeKey) {
+    const open = openCanvas(this.canvas);
+    if (!open || !this.hello) return;
+    const { ctx, width, height, ratio } = open;
+    const radius = frame.points > 3000 ? 2.6 : width < 380 ? 3 : 3.6;
+    const key = [themeKey, radius, ratio, this.hello.classes.length].join("|");
+    if (this.spriteKey !== key || !this.sprites) {
+      this.sprites = makeSprites(theme, this.hello.classes.length, radius, ratio);
+      this.spriteKey = key;
+    }
+    this.follow(frame);
+    this.frame = frame;
+    const at = this.place(width, height);
+    this.drawGrid(ctx, width, height, at, theme);
+    this.drawPoints(ctx, frame, at, width, height);
+    if (this.hover >= 0) this.drawHover(ctx, frame, at, theme);
+  }
+
+  drawGrid(ctx, width, height, at, theme) {
+    ctx.strokeStyle = theme.border;
+    ctx.fillStyle = theme.text;
+    ctx.font = "11px " + theme.font;
+    ctx.lineWidth = 1;
+    const toX = (v) => at.left + v * at.zoom;
+    const toY = (v) => at.top - v * at.zoom;
+    const columns = niceTicks(-at.left / at.zoom, (width - at.left) / at.zoom, Math.max(3, width / 90));
+    const rows = niceTicks((at.top - height) / at.zoom, at.top / at.zoom, Math.max(3, height / 90));
+    ctx.beginPath();
+    columns.forEach((v) => { ctx.moveTo(toX(v), 0); ctx.lineTo(toX(v), height); });
+    rows.forEach((v) => { ctx.moveTo(0, toY(v)); ctx.lineTo(width, toY(v)); });
+    withAlpha(ctx, 0.55, () => ctx.stroke());
+    withAlpha(ctx, 0.7, () => {
+      ctx.textAlign = "center";
+      columns.forEach((v) => { if (toX(v) > 28 && toX(v) < width - 12) ctx.fillText(short(v), toX(v), height - 4); });
+      ctx.textAlign = "left";
+      rows.forEach((v) => { if (toY(v) > 12 && toY(v) < height - 18) ctx.fillText(short(v), 3, toY(v) - 3); });
+    });
+    if (this.hello.unit_circle) {
+      ctx.beginPath();
+      ctx.arc(toX(0), toY(0), at.zoom, 0, 7);
+      withAlpha(ctx, 0.45, () => { ctx.strokeStyle = theme.text; ctx.stroke(); });
+    }
+  }
+
+  drawPoints(ctx, frame, at, width, height) {
+    const { index, classOf } = this.hello;
+    const { xy, x_low: low, y_low: bottom, scale } = frame;
+    const [stepX, stepY] = [scale * at.zoom, -scale * at.zoom];
+    const [startX, startY] = [at.left + low * at.zoom, at.top - bottom * at.zoom];
+    const reuse = this.screen && this.screen.length === xy.length;
+    const screen = reuse ? this.screen : new Float32Array(xy.length);
+    for (let i = 0; i < frame.points; i += 1) {
+      const x = startX + stepX * xy[2 * i];
+      const y = startY + stepY * xy[2 * i + 1];
+      const c = classOf[index[i]];
+      const seen = !this.hidden.has(c) && x > -9 && y > -9 && x < width + 9 && y < height + 9;
+      screen[2 * i] = seen ? x : NaN;
+      screen[2 * i + 1] = y;
+      if (!seen) continue;
+      const sprite = this.sprites[c];
+      ctx.drawImage(sprite.canvas, x - sprite.size / 2, y - sprite.size / 2, sprite.size, sprite.size);
+    }
+    this.screen = screen;
+  }
+
+  drawHover(ctx, frame, at, theme) {
+    const [x, y] = [this.screen[2 * this.hover], this.screen[2 * this.hover + 1]];
+    if (!Number.isFinite(x)) return;
+    ctx.beginPath();
+    ctx.arc(x, y, 8, 0, 7);
+    ctx.lineWidth = 2;
+    ctx.strokeStyle = theme.text;
+    ctx.stroke();
+  }
+
+  nearest(x, y) {
+    let [best, found] = [14 * 14, -1];
+    for (let i = 0; this.screen && i < this.screen.length / 2; i += 1) {
+      const [dx, dy] = [this.screen[2 * i] - x, this.screen[2 * i + 1] - y];
+      const far = dx * dx + dy * dy;
+      if (far < best) [best, found] = [far, i];
+    }
+    return found;
+  }
+
+  point(x, y) {
+    const found = this.nearest(x, y);
+    if (found === this.hover) return;
+    this.hover = found;
+    if (found < 0) this.tip.hidden = true;
+    else this.showTip(found, x, y);
+    this.redraw();
+  }
+
+  showTip(found, x, y) {
+    const sample = this.hello.index[found];
+    const name = this.hello.classes[this.hello.classOf[sample]];
+    this.tip.replaceChildren();
+    if (this.images) this.tip.append(thumbnail(this.images, sample, 56));
+    const text = document.createElement("span");
+    text.textContent = "class " + name + ", sample " + sample;
+    this.tip.append(text);
+    this.tip.hidden = false;
+    const wide = this.canvas.clientWidth;
+    this.tip.style.left = Math.min(x + 12, Math.max(0, wide - 150)) + "px";
+    this.tip.style.top = Math.max(0, y - 30) + "px";
+  }
+
+  zoomBy(factor, x, y) {
+    if (!this.view) return;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const before = this.place(width, height);
+    const [px, py] = [x ?? width / 2, y ?? height / 2];
+    const dataX = (px - before.left) / before.zoom;
+    const dataY = (before.top - py) / before.zoom;
+    const span = Math.min(1e7, Math.max(1e-7, this.view.span / factor));
+    const shrink = span / this.view.span;
+    this.view = { x: dataX + (this.view.x - dataX) * shrink, y: dataY + (this.view.y - dataY) * shrink, span };
+    this.held = true;
+    this.redraw();
+  }
+
+  listen() {
+    const canvas = this.canvas;
+    let drag = null;
+    const where = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    canvas.onwheel = (event) => {
+      // A plain wheel scrolls the page; with Ctrl (or a pinch, which browsers report so) it zooms the map.
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      this.zoomBy(Math.exp(-event.deltaY / 200), ...where(event));
+    };
+    canvas.onpointerdown = (event) => {
+      drag = where(event);
+      canvas.setPointerCapture(event.pointerId);
+    };
+    canvas.onpointermove = (event) => {
+      const now = where(event);
+      if (!drag) return this.point(...now);
+      if (!this.view) return undefined;
+      const { zoom } = this.place(canvas.clientWidth, canvas.clientHeight);
+      this.view = {
+        x: this.view.x - (now[0] - drag[0]) / zoom,
+        y: this.view.y + (now[1] - drag[1]) / zoom,
+        span: this.view.span,
+      };
+      drag = now;
+      this.held = true;
+      return this.redraw();
+    };
+    canvas.onpointerup = () => { drag = null; };
+    canvas.onpointercancel = () => { drag = null; };
+    canvas.onpointerleave = () => { if (!drag) this.point(-1e6, -1e6); };
+    canvas.ondblclick = () => { this.fit(); this.redraw(); };
+  }
+}
+
+function extent(frame) {
+  let [left, right, low, high] = [65535, 0, 65535, 0];
+  for (let i = 0; i < frame.points; i += 1) {
+    const [x, y] = [frame.xy[2 * i], frame.xy[2 * i + 1]];
+    if (x < left) left = x;
+    if (x > right) right = x;
+    if (y < low) low = y;
+    if (y > high) high = y;
+  }
+  return {
+    left: frame.x_low + left * frame.scale,
+    right: frame.x_low + right * frame.scale,
+    bottom: frame.y_low + low * frame.scale,
+    top: frame.y_low + high * frame.scale,
+  };
+}
+
+function thumbnail(images, sample, size) {
+  const canvas = document.createElement("canvas");
+  canvas.width = images.width;
+  canvas.height = images.height;
+  canvas.style.width = size + "px";
+  canvas.style.height = size + "px";
+  canvas.className = "thumbnail";
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "picture of sample " + sample);
+  if (sample >= images.count) return canvas;
+  const area = images.width * images.height;
+  const picture = new ImageData(images.width, images.height);
+  for (let p = 0; p < area; p += 1) {
+    const grey = images.pixels[sample * area + p];
+    picture.data.set([grey, grey, grey, 255], 4 * p);
+  }
+  canvas.getContext("2d").putImageData(picture, 0, 0);
+  return canvas;
+}
+
+// The legend: one button a class that hides or shows it; marker and name, so colour is never alone.
+function drawLegend(list, map, theme, redraw) {
+  list.replaceChildren(...map.hello.classes.map((name, c) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "class";
+    button.setAttribute("aria-pressed", String(!map.hidden.has(c)));
+    button.title = "Hide or show class " + name;
+    const icon = document.createElement("canvas");
+    const ratio = window.devicePixelRatio || 1;
+    icon.width = 16 * ratio;
+    icon.height = 16 * ratio;
+    const ctx = icon.getContext("2d");
+    ctx.scale(ratio, ratio);
+    drawShape(ctx, classShape(c), 8, 8, 4.6, classColour(theme, c), theme.background);
+    button.append(icon, document.createTextNode(name));
+    button.onclick = () => {
+      if (!map.hidden.delete(c)) map.hidden.add(c);
+      button.setAttribute("aria-pressed", String(!map.hidden.has(c)));
+      redraw();
+    };
+    return button;
+  }));
+}

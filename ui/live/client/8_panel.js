@@ -1,0 +1,340 @@
+// One panel: one clock for all views, scrubbing over what was received, keys, and the texts under the charts.
+const KEPT_FRAMES = 500;
+const WORDS = {
+  queued: "waiting for its turn on the server",
+  preparing: "preparing data and encoder",
+  ready: "ready: press Play",
+  running: "training",
+  paused: "paused: press Play to go on",
+  finished: "finished: Play trains on",
+  diverged: "stopped: the numbers diverged",
+  failed: "stopped",
+};
+const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+class LivePanel {
+  constructor(host) {
+    const holder = document.createElement("div");
+    holder.innerHTML = MARKUP;
+    host.append(holder);
+    this.root = holder.querySelector(".lab");
+    this.find = (name) => this.root.querySelector("." + name);
+    this.frames = [];
+    this.shown = null; // null follows the newest frame
+    this.drawn = 0;
+    this.epoch = -1;
+    this.state = { state: "waiting", step: 0 };
+    this.map = new EmbeddingMap(this.find("map"), this.find("tip"), () => this.later());
+    this.histogram = new Histogram(this.find("histogram"));
+    this.loss = new Curves(this.find("loss"));
+    this.quality = new Curves(this.find("quality"));
+    this.heat = new PairHeat(this.find("heat"));
+    this.socket = new LiveSocket({
+      onPacket: (buffer) => this.take(buffer, true),
+      onState: (words) => this.tellLink(words),
+      onUnreachable: () => this.trigger("fallback", true),
+      onLost: () => this.trigger("lost", this.token),
+    });
+    this.listen();
+    this.observer = new ResizeObserver(() => this.later());
+    this.observer.observe(this.root);
+  }
+
+  // Called by Streamlit at mount, on new data and on a change of theme.
+  configure({ data, setTriggerValue }) {
+    this.trigger = setTriggerValue;
+    this.theme = readTheme(this.root);
+    this.themeKey = JSON.stringify(this.theme);
+    this.legendOf = null;
+    if (data instanceof Uint8Array) {
+      this.socket.close();
+      this.root.dataset.transport = "fragment";
+      this.tellLink("frames come every half second: no direct connection to the server");
+      this.take(data.slice().buffer, false);
+    } else if (data && data.path) this.connect(data);
+    this.later();
+  }
+
+  connect(data) {
+    this.root.dataset.transport = "socket";
+    this.store = data.store;
+    const former = this.recall();
+    const offered = !this.offered && former && former.token !== data.token && former.search === location.search;
+    this.offered = true;
+    if (offered) {
+      // After a reload: ask for the run this tab had. The answer comes as new data, or not at all.
+      this.trigger("adopt", former.token);
+      this.waiting = setTimeout(() => this.follow(data), 2500);
+      return;
+    }
+    this.follow(data);
+  }
+
+  follow(data) {
+    clearTimeout(this.waiting);
+    this.token = data.token;
+    this.remember();
+    this.socket.open(data.path);
+  }
+
+  recall() {
+    try { return JSON.parse(sessionStorage.getItem(this.store)); } catch { return null; }
+  }
+
+  remember() {
+    if (!this.token) return;
+    try {
+      sessionStorage.setItem(this.store, JSON.stringify({ token: this.token, search: location.search }));
+    } catch { /* storage is off: a reload starts a new run */ }
+  }
+
+  tellLink(words) {
+    const link = this.find("link");
+    this.root.dataset.link = words;
+    link.hidden = words === "connected";
+    link.textContent = words;
+  }
+
+  take(buffer, acknowledge) {
+    const messages = decodePacket(buffer);
+    messages.forEach((message) => this.absorb(message));
+    if (this.frames.length > KEPT_FRAMES) this.thin();
+    if (acknowledge && messages.some((message) => message.kind === KIND.frame)) this.owesAck = true;
+    this.later();
+  }
+
+  absorb({ kind, epoch, body }) {
+    if (kind === KIND.hello) {
+      if (epoch === this.epoch && this.hello) return;
+      this.epoch = epoch;
+      this.frames = [];
+      this.shown = null;
+      this.hello = decodeHello(body);
+      this.images = null;
+      this.map.reset(this.hello);
+      this.legendOf = null;
+    } else if (epoch !== this.epoch) {
+      if (kind === KIND.state && !this.hello) this.state = decodeState(body);
+    } else if (kind === KIND.state) this.state = decodeState(body);
+    else if (kind === KIND.frame) this.keep(decodeFrame(body));
+    else if (kind === KIND.images) {
+      decodeImages(body).then((images) => { this.images = images; this.map.images = images; this.later(); });
+    }
+  }
+
+  keep(frame) {
+    frame.arrived = performance.now();
+    let at = this.frames.length;
+    while (at > 0 && this.frames[at - 1].step > frame.step) at -= 1;
+    if (at > 0 && this.frames[at - 1].step === frame.step) {
+      this.frames[at - 1] = frame;
+      return;
+    }
+    this.frames.splice(at, 0, frame);
+    if (this.shown !== null && at <= this.shown) this.shown += 1;
+  }
+
+  thin() {
+    const newest = this.frames.length - 1;
+    const kept = this.shown === null ? null : this.frames[this.shown];
+    this.frames = this.frames.filter((frame, k) => k % 2 === 0 || k > newest - 50 || frame === kept);
+    this.shown = kept === null ? null : this.frames.indexOf(kept);
+  }
+
+  // At most one drawing an animation frame, and with reduced motion at most two a second.
+  later() {
+    if (this.planned) return;
+    this.planned = true;
+    const wait = calm.matches ? Math.max(0, 500 - (performance.now() - (this.lastDraw || 0))) : 0;
+    const draw = () => requestAnimationFrame(() => {
+      this.planned = false;
+      this.lastDraw = performance.now();
+      this.draw();
+      if (this.owesAck) {
+        this.owesAck = false;
+        this.socket.send({ do: "ack" });
+      }
+    });
+    if (wait) setTimeout(draw, wait);
+    else draw();
+  }
+
+  draw() {
+    this.drawHead();
+    if (!this.hello || !this.frames.length) return;
+    const at = this.shown === null ? this.frames.length - 1 : this.shown;
+    const frame = this.frames[at];
+    if (this.legendOf !== this.themeKey + this.epoch) this.drawOnce();
+    this.map.draw(frame, this.theme, this.themeKey);
+    this.histogram.draw(frame, this.hello, this.theme);
+    this.drawCurves(frame);
+    this.heat.draw(frame, this.theme);
+    this.drawTexts(frame, at);
+    if (frame !== this.lastFrame) {
+      this.drawn += 1;
+      this.lastFrame = frame;
+      if (frame.sent && this.shown === null) this.root.dataset.delay = (Date.now() - frame.sent).toFixed(1);
+    }
+    Object.assign(this.root.dataset, { frames: this.drawn, received: this.frames.length, epoch: this.epoch });
+  }
+
+  drawHead() {
+    const { state, total, reason } = this.state;
+    const newest = this.frames.length ? this.frames.at(-1).step : 0;
+    const live = this.shown === null;
+    const step = live ? Math.max(this.state.step || 0, newest) : this.frames[this.shown].step;
+    setText(this.find("step"), "step " + step);
+    setText(this.find("words"), live ? WORDS[state] || "waiting for the first frame"
+      : "shown from the history; the run is at step " + (this.state.step || newest));
+    this.find("step").setAttribute("aria-live", state === "running" ? "off" : "polite");
+    const progress = this.find("progress");
+    progress.max = total || 1;
+    progress.value = Math.min(step, total || 1);
+    const box = this.find("reason");
+    box.hidden = !reason;
+    setText(box, reason || "");
+    Object.assign(this.root.dataset, { state, step: String(step) });
+    this.drawScrubber(newest);
+  }
+
+  drawScrubber(newest) {
+    const slider = this.find("slider");
+    const last = Math.max(0, this.frames.length - 1);
+    slider.disabled = last === 0;
+    slider.max = String(last);
+    slider.value = String(this.shown === null ? last : this.shown);
+    const step = this.shown === null ? newest : this.frames[this.shown].step;
+    slider.setAttribute("aria-valuetext", "step " + step);
+    setText(this.find("moment"), this.shown === null ? "newest" : "step " + step);
+    this.find("newest").disabled = this.shown === null;
+  }
+
+  drawOnce() {
+    this.legendOf = this.themeKey + this.epoch;
+    drawLegend(this.find("legend"), this.map, this.theme, () => this.later());
+    const direction = this.hello.inverted ? "larger is closer" : "smaller is closer";
+    this.find("histogram-title").textContent = "Pairs by " + this.hello.distance + " (" + direction + ")";
+    this.find("map-title").title = this.hello.map_note;
+    this.root.style.setProperty("--key", classColour(this.theme, 2));
+  }
+
+  drawCurves(frame) {
+    const look = { total: this.state.total, cursor: frame.step, events: this.state.events };
+    const loss = { values: over(this.frames, "loss"), colour: classColour(this.theme, 0) };
+    const quality = [
+      { values: over(this.frames, "recall_at_1"), colour: classColour(this.theme, 2) },
+      { values: over(this.frames, "map_at_r"), colour: classColour(this.theme, 2), dash: [6, 3] },
+    ];
+    this.loss.draw([loss], this.theme, look);
+    this.quality.draw(quality, this.theme, { ...look, fixed: [0, 1], level: this.hello.chance });
+  }
+
+  drawTexts(frame, at) {
+    const now = performance.now();
+    const due = this.state.state !== "running" || now - (this.lastText || 0) > 250;
+    if (!due) return;
+    this.lastText = now;
+    const hello = this.hello;
+    setText(this.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + hello.map_note);
+    setText(this.find("active-summary"), activeSentence(frame));
+    setText(this.find("histogram-summary"), histogramSummary(frame, hello));
+    setText(this.find("loss-summary"), "Loss " + short(frame.loss) + " at step " + frame.step + ", " +
+      short(this.frames[0].loss) + " at step " + this.frames[0].step + ".");
+    const precise = latestKnown(this.frames, "map_at_r", at);
+    setText(this.find("quality-summary"), "On " + hello.quality_on + ": recall@1 " + percent(frame.recall_at_1) +
+      ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
+    setText(this.find("pairs-summary"), pairsSummary(frame));
+    this.find("heat-view").hidden = !frame.rows;
+    this.drawGauges(frame);
+    drawPairs(this.find("pairs"), frame, hello, this.images);
+  }
+
+  drawGauges(frame) {
+    const rows = [
+      ["spread", short(frame.spread), "collapsed = 0"],
+      ["effective rank", short(frame.effective_rank), "of " + this.hello.dim + ", collapsed = 1"],
+      ["mean cosine", short(frame.mean_cosine), "collapsed = 1"],
+      ["alignment", short(frame.alignment), "every class a point = 0"],
+      ["uniformity", short(frame.uniformity), "collapsed = 0, more negative is more even"],
+      ["gradient norm", short(frame.gradient_norm), "nothing to learn = 0"],
+    ];
+    const box = this.find("gauges");
+    if (!box.children.length) box.innerHTML = rows.map(([name]) =>
+      `<div><dt><button type="button" class="term">${name}</button></dt><dd></dd><small></small></div>`).join("");
+    rows.forEach(([, value, beside], k) => {
+      setText(box.children[k].querySelector("dd"), value);
+      setText(box.children[k].querySelector("small"), beside);
+    });
+  }
+
+  show(place) {
+    const last = this.frames.length - 1;
+    this.shown = place >= last ? null : Math.max(0, place);
+    this.later();
+  }
+
+  command(name) {
+    if (!this.socket.send({ do: name })) this.trigger("command", name);
+  }
+
+  key(event) {
+    if (event.target !== this.root && event.key !== " ") return;
+    if (event.target !== this.root && event.target.closest("button, input")) return;
+    const last = this.frames.length - 1;
+    const at = this.shown === null ? last : this.shown;
+    if (event.key === " ") this.command(this.state.state === "running" ? "pause" : "play");
+    else if (event.key === "ArrowRight" && this.shown === null) this.command("step");
+    else if (event.key === "ArrowRight") this.show(at + 1);
+    else if (event.key === "ArrowLeft") this.show(at - 1);
+    else if (event.key === "Home") this.show(0);
+    else if (event.key === "End") this.show(last);
+    else return;
+    event.preventDefault();
+  }
+
+  explain(term) {
+    const note = this.find("note");
+    const sentence = (this.hello && this.hello.glossary[term]) || "";
+    const same = !note.hidden && note.dataset.term === term;
+    note.hidden = same || !sentence;
+    note.dataset.term = term;
+    note.textContent = sentence && term + ": " + sentence;
+  }
+
+  listen() {
+    this.root.onkeydown = (event) => this.key(event);
+    this.find("slider").oninput = (event) => this.show(Number(event.target.value));
+    this.find("newest").onclick = () => this.show(Infinity);
+    this.find("in").onclick = () => this.map.zoomBy(1.4);
+    this.find("out").onclick = () => this.map.zoomBy(1 / 1.4);
+    this.find("fit").onclick = () => { this.map.fit(); this.later(); };
+    this.root.onclick = (event) => {
+      const term = event.target.closest("button.term");
+      if (term) this.explain(term.textContent.trim());
+    };
+    this.onhide = () => this.remember();
+    window.addEventListener("pagehide", this.onhide);
+  }
+
+  close() {
+    clearTimeout(this.waiting);
+    this.remember();
+    window.removeEventListener("pagehide", this.onhide);
+    this.observer.disconnect();
+    this.socket.close();
+  }
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const PANELS = new WeakMap();
+
+export default function mount(component) {
+  const host = component.parentElement;
+  if (!PANELS.has(host)) PANELS.set(host, new LivePanel(host));
+  const panel = PANELS.get(host);
+  panel.configure(component);
+  return () => { panel.close(); PANELS.delete(host); };
+}

@@ -1,0 +1,95 @@
+"""What one viewer still has to be told about a run: the packets, whichever way they travel."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ui.live.about import describe
+from ui.live.wire import pack_frame, pack_hello, pack_images, pack_state
+
+if TYPE_CHECKING:
+    from lab.scheduler import LiveRun
+
+    from lab.frame import Frame
+    from lab.recording import Recording
+
+# Besides the newest frame a packet carries a few older ones, so that scrubbing has no gaps.
+OLDER_FRAMES = 7
+LARGEST_IMAGES = 16_000_000
+
+
+class Feed:
+    """Remembers what was sent to one viewer. Newest frame first, gaps of the history filled meanwhile."""
+
+    def __init__(self, run: LiveRun, images: bool = True) -> None:
+        self.run = run
+        self.epoch = 0
+        self.frames_sent = 0
+        self._recording: Recording | None = None
+        self._sent: set[int] = set()
+        self._told: dict[str, Any] = {}
+        self._owes_images = False
+        self._wants_images = images
+
+    def packet(self, with_frames: bool = True) -> bytes:
+        """All that is new, or b"" if nothing is. Without frames only the state, which is small."""
+        parts: list[bytes] = []
+        if with_frames:
+            parts += self._frames()
+        state = state_of(self.run)
+        if state != self._told:
+            self._told = state
+            parts.append(pack_state(self.epoch, state))
+        return b"".join(parts)
+
+    @property
+    def state_word(self) -> str:
+        """The state last told."""
+        return str(self._told.get("state", ""))
+
+    def _frames(self) -> list[bytes]:
+        run = self.run
+        recording, data, probe = run.recording, run.data, run.probe
+        frames = list(recording.frames) if recording is not None else []
+        if data is None or probe is None or not frames or len(frames[-1].positions) != len(probe):
+            return []
+        parts: list[bytes] = []
+        if recording is not self._recording:
+            self._recording = recording
+            self._sent = set()
+            self._told = {}
+            self.epoch += 1
+            classes = np.asarray(data.labels, dtype="<u2")
+            parts.append(pack_hello(self.epoch, describe(run), np.asarray(probe), classes))
+            self._owes_images = self._wants_images and data.images is not None
+        waiting = [frame for frame in frames if frame.step not in self._sent]
+        if waiting:
+            chosen = [*waiting[:-1][:OLDER_FRAMES], waiting[-1]]
+            parts += [self._one(frame) for frame in chosen]
+        elif self._owes_images and data.images is not None and data.images.nbytes <= LARGEST_IMAGES:
+            # Pictures come after the first frames: they are only needed once somebody points at something.
+            self._owes_images = False
+            parts.append(pack_images(self.epoch, data.images))
+        return parts
+
+    def _one(self, frame: Frame) -> bytes:
+        self._sent.add(frame.step)
+        self.frames_sent += 1
+        return pack_frame(self.epoch, frame, sent_ms=time.time() * 1000)
+
+
+def state_of(run: LiveRun) -> dict[str, Any]:
+    """Where the run stands, as the panel tells it."""
+    config = run.config
+    events = [] if config is None else config.events
+    return {
+        "state": run.state,
+        "reason": run.reason,
+        "step": run.step,
+        "total": run.total,
+        "speed": run.speed,
+        "events": [{"step": e.step, "name": e.name, "value": e.value} for e in events],
+    }

@@ -1,0 +1,80 @@
+"""The live panel as one component: its markup, style and code are read from `client/` and passed inline."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from ui.live.feed import Feed
+from ui.live.route import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.scheduler import LiveRun
+
+CLIENT = Path(__file__).with_name("client")
+KEY = "live panel"
+FALLBACK = "live.fallback"
+FALLBACK_SECONDS = 0.5
+
+
+@cache
+def script() -> str:
+    """The client's files in order of their numbers, as one module."""
+    markup = (CLIENT / "panel.html").read_text(encoding="utf-8")
+    files = sorted(CLIENT.glob("[0-9]_*.js"))
+    return "\n".join(
+        [f"const MARKUP = {json.dumps(markup)};", *(f.read_text(encoding="utf-8") for f in files)]
+    )
+
+
+@cache
+def style() -> str:
+    """The client's style sheet."""
+    return (CLIENT / "panel.css").read_text(encoding="utf-8")
+
+
+_COMPONENT = st.components.v2.component("losslab_live_panel", js=script(), css=style())
+
+
+def live_panel(
+    run: LiveRun,
+    *,
+    on_adopt: Callable[[str], None],
+    on_lost: Callable[[str], None],
+    on_command: Callable[[str], None],
+) -> None:
+    """Draws the panel of a run. The callbacks get a token (adopt, lost) or the name of a command."""
+
+    def told(name: str, callback: Callable[[str], None]) -> Callable[[], None]:
+        return lambda: callback(str(st.session_state[KEY].get(name, "")))
+
+    def fall_back() -> None:
+        st.session_state[FALLBACK] = True
+
+    events: dict[str, Any] = {
+        "on_adopt_change": told("adopt", on_adopt),
+        "on_lost_change": told("lost", on_lost),
+        "on_command_change": told("command", on_command),
+        "on_fallback_change": fall_back,
+    }
+    if st.session_state.get(FALLBACK):
+        st.fragment(_from_script, run_every=FALLBACK_SECONDS)(run, events)
+    else:
+        data = {"token": run.token, "path": path_of(run.token), "store": "losslab.run"}
+        _COMPONENT(key=KEY, data=data, **events)
+
+
+def _from_script(run: LiveRun, events: dict[str, Any]) -> None:
+    """The slow way, where no socket can be opened: the same packets as data of the component.
+
+    The component may have been mounted anew, so each packet starts with all that does not change.
+    """
+    feed = Feed(run, images=False)
+    run.attach(KEY + run.token)
+    _COMPONENT(key=KEY, data=feed.packet(), **events)

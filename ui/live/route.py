@@ -1,0 +1,191 @@
+"""The WebSocket route `/live/{token}`: frames out, a few commands in, for the page's own origin only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from streamlit import config as streamlit_config
+
+from ui.live.feed import Feed
+from ui.server import scheduler
+
+if TYPE_CHECKING:
+    from lab.scheduler import LiveRun
+
+PATH = "/live/{token}"
+NO_SUCH_RUN, POLICY, TOO_BIG = 4404, 1008, 1009
+MAX_MESSAGE = 256
+MAX_VIEWERS = 4
+# An honest client acknowledges each frame and presses a key now and then.
+MESSAGES_PER_SECOND, MESSAGE_BURST = 120.0, 240.0
+FRAME_SECONDS = 1 / 30
+STATE_SECONDS = 0.2
+COMMANDS = ("play", "pause", "step")
+
+VIEWERS: Counter[str] = Counter()
+
+
+def base_path() -> str:
+    """The path under which the server is mounted, "" or "/name"."""
+    base = str(streamlit_config.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}" if base else ""
+
+
+def path_of(token: str) -> str:
+    """Where a run's frames come from, as the browser asks for it."""
+    return base_path() + PATH.format(token=token)
+
+
+def live_routes() -> list[WebSocketRoute]:
+    """The route at the root and, if there is one, under the base path: proxies differ in what they strip."""
+    return [WebSocketRoute(base + PATH, live) for base in dict.fromkeys(("", base_path()))]
+
+
+def same_origin(socket: WebSocket) -> bool:
+    """Whether the page that opens the socket came from this very server."""
+    origin, host = socket.headers.get("origin"), socket.headers.get("host")
+    return bool(origin and host and urlsplit(origin).netloc.lower() == host.lower())
+
+
+def command(run: LiveRun, name: str) -> None:
+    """What the keys of the panel ask for."""
+    if name == "play":
+        run.play()
+    elif name == "pause":
+        run.pause()
+    elif name == "step":
+        run.pause()
+        run.advance(1)
+
+
+class Allowance:
+    """A token bucket: `rate` messages a second, `burst` at once."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self.rate, self.burst, self.left = rate, burst, burst
+        self.last = time.monotonic()
+
+    def take(self) -> bool:
+        """Whether one more message is within the allowance."""
+        now = time.monotonic()
+        self.left = min(self.burst, self.left + (now - self.last) * self.rate)
+        self.last = now
+        self.left -= 1
+        return self.left >= 0
+
+
+async def live(socket: WebSocket) -> None:
+    """One viewer of one run."""
+    if not same_origin(socket):
+        await socket.close(POLICY)  # before accepting: the browser sees a refused connection
+        return
+    token = str(socket.path_params["token"])
+    await socket.accept()
+    run = scheduler().get(token)
+    if run is None:
+        await socket.close(NO_SUCH_RUN, "no such run")
+    elif VIEWERS[token] >= MAX_VIEWERS:
+        await socket.close(POLICY, "too many viewers")
+    else:
+        await Viewer(socket, run).serve()
+
+
+class Viewer:
+    """One socket: a sender that waits for acknowledgements and a receiver that checks what comes in."""
+
+    def __init__(self, socket: WebSocket, run: LiveRun) -> None:
+        self.socket, self.run = socket, run
+        self.feed = Feed(run)
+        self.id = secrets.token_hex(8)
+        self.wake = asyncio.Event()
+        self.acknowledged = True
+        self.allowance = Allowance(MESSAGES_PER_SECOND, MESSAGE_BURST)
+
+    async def serve(self) -> None:
+        """Until either side ends it."""
+        loop = asyncio.get_running_loop()
+
+        def news(*_: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop may have ended with the server
+                loop.call_soon_threadsafe(self.wake.set)
+
+        unsubscribe = self.run.subscribe(news)
+        self.run.attach(self.id)
+        VIEWERS[self.run.token] += 1
+        sender = asyncio.create_task(self.send())
+        receiver = asyncio.create_task(self.receive())
+        try:
+            await asyncio.wait({sender, receiver}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sender, receiver):
+                task.cancel()
+            await asyncio.gather(sender, receiver, return_exceptions=True)
+            VIEWERS[self.run.token] -= 1
+            unsubscribe()
+            self.run.detach(self.id)
+
+    async def send(self) -> None:
+        """A frame packet once the former was acknowledged; the state at once, but not too often."""
+        self.wake.set()
+        last_frame = last_state = 0.0
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.wake.wait(), timeout=1.0)
+            self.wake.clear()
+            with_frames = self.acknowledged
+            if with_frames:
+                await asyncio.sleep(max(0.0, last_frame + FRAME_SECONDS - time.monotonic()))
+            elif self.run.state == self.feed.state_word and time.monotonic() < last_state + STATE_SECONDS:
+                continue
+            before = self.feed.frames_sent
+            packet = self.feed.packet(with_frames)
+            if not packet:
+                continue
+            last_state = time.monotonic()
+            if self.feed.frames_sent > before:
+                self.acknowledged = False
+                last_frame = last_state
+            await self.socket.send_bytes(packet)
+
+    async def receive(self) -> None:
+        """Acknowledgements and commands; anything else, too much or too big closes the socket."""
+        while True:
+            try:
+                text = await self.socket.receive_text()
+            except (WebSocketDisconnect, KeyError, RuntimeError):
+                return None
+            if len(text) > MAX_MESSAGE:
+                return await self.refuse(TOO_BIG, "message too big")
+            if not self.allowance.take():
+                return await self.refuse(POLICY, "too many messages")
+            name = read(text)
+            if name == "ack":
+                self.acknowledged = True
+                self.wake.set()
+            elif name in COMMANDS:
+                command(self.run, name)
+            else:
+                return await self.refuse(POLICY, "unknown message")
+
+    async def refuse(self, code: int, reason: str) -> None:
+        """Closes the socket with a reason."""
+        with contextlib.suppress(RuntimeError):
+            await self.socket.close(code, reason)
+
+
+def read(text: str) -> str:
+    """The command in a message, or "" if it is not one."""
+    try:
+        message = json.loads(text)
+    except ValueError:
+        return ""
+    return str(message.get("do", "")) if isinstance(message, dict) else ""

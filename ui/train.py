@@ -1,0 +1,112 @@
+"""The controls of the Train page: what a run is made of, and the knobs that turn while it trains."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+import datasets
+from lab.config import LEARNING_RATE, RunConfig, live_options
+from lab.settings import encoders_for, settings
+from losslib import catalog
+from losslib.errors import ParameterError
+from losslib.params import Param
+from ui.controls import control
+from ui.link import link_to
+from ui.session import act, change, pending, restart
+
+if TYPE_CHECKING:
+    from lab.scheduler import LiveRun
+
+SPEEDS: dict[str, float | None] = {"2 a second": 2.0, "5 a second": 5.0, "20 a second": 20.0, "full": None}
+
+
+def structure() -> dict[str, str]:
+    """Draws what only a new run can take over, in the sidebar; returns the settings as texts."""
+    table = settings()
+    found: dict[str, str] = {}
+
+    def draw(name: str, choices: tuple[str, ...] = ()) -> str:
+        found[name] = control(table[name], name, choices)
+        return found[name]
+
+    with st.sidebar:
+        st.subheader("What is trained", anchor=False)
+        data = datasets.get(draw("data"))
+        st.caption(data.summary)
+        if data.options:
+            with st.expander(f"Options of {data.title.lower()}"):
+                for name, param in data.options.items():
+                    found[f"{data.name}.{name}"] = control(param, f"{data.name}.{name}")
+        loss = catalog.get(draw("loss"))
+        st.caption(loss.summary)
+        options = {n: p for n, p in loss.params.items() if n not in live_options(loss.__name__)}
+        for name, param in options.items():
+            found[f"{loss.__name__}.{name}"] = control(param, f"{loss.__name__}.{name}")
+        draw("encoder", ("auto", *encoders_for(data.kind)))
+        draw("dim")
+        draw("output")
+        with st.expander("Batches, optimiser, seed", expanded=False):
+            for name in ("batch", "per_class", "optimizer", "steps", "seed", "device"):
+                draw(name)
+    return found
+
+
+def knobs(loss: str) -> dict[str, str]:
+    """Draws what may change while it trains, above the panel; returns the settings as texts."""
+    found: dict[str, str] = {}
+    turning: list[tuple[str, Param]] = [(f"{loss}.{n}", p) for n, p in live_options(loss).items()]
+    turning.append((LEARNING_RATE, settings()[LEARNING_RATE]))
+    for row in range(0, len(turning), 4):
+        for column, (key, param) in zip(st.columns(4), turning[row : row + 4], strict=False):
+            with column:
+                found[key] = control(param, key, on_change=partial(change, key))
+    return found
+
+
+def wanted_config(found: dict[str, str], fallback: RunConfig) -> RunConfig:
+    """The config of the controls; if they do not go together, a sentence, and the fallback."""
+    try:
+        return RunConfig.from_settings(found)
+    except ParameterError as error:
+        st.warning(f"These settings do not go together: {error}. The run shown keeps its own.")
+        return fallback
+
+
+def buttons(run: LiveRun, wanted: RunConfig) -> None:
+    """Play, Pause, Step, Reset, and how fast."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button("Play", on_click=act, args=("play",), type="primary", help="Train until the last step")
+        st.button("Pause", on_click=act, args=("pause",), help="Stop after the present step")
+        st.button("Step", on_click=act, args=("step",), help="One batch, one gradient, one update")
+        st.button(
+            "Reset",
+            on_click=restart,
+            args=(wanted,),
+            help="Back to step 0 with the settings shown. The same seed gives the same run.",
+        )
+        speed = st.selectbox(
+            "Steps",
+            list(SPEEDS),
+            len(SPEEDS) - 1,
+            key="speed",
+            width=150,
+            persist_state="session",
+            help="How many steps a second: slow enough to follow by eye, or as fast as the server can.",
+        )
+        run.speed = SPEEDS[speed]
+        with st.popover("Link"):
+            st.caption("Opens exactly this run anywhere, with the changes made while it trained.")
+            st.code(link_to(run.config, "train"), language=None, wrap_lines=True)
+
+
+def offer_restart(run: LiveRun, wanted: RunConfig) -> None:
+    """Names the changed settings that the run shown does not have, and offers a new run with them."""
+    names = pending(wanted, run.config)
+    if not names or run.step == 0:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.info(f"Changed, but not in the run shown: {', '.join(names)}. It goes on as it was.")
+        st.button("Start a new run with these", on_click=restart, args=(wanted,), type="primary")
