@@ -1,0 +1,173 @@
+"""Do positives pull and negatives push, each pair once, and only where the equation says so?"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from losslib.check.registry import Finding, NotApplicable, check
+from losslib.check.subject import Subject, all_pairs, relative_error
+
+LABELS = torch.tensor([0, 0, 1, 1])
+EQUAL = 1e-9
+LEVEL = 1e-6  # slopes this much smaller than the largest one are rounding
+
+
+def _axes(size: int) -> Tensor:
+    """Five orthonormal directions of mean 0, shape (5, size): lengths, angles and variances all agree."""
+    if size < 6:
+        raise NotApplicable(f"needs an embedding size of 6 or more, this audit has {size}")
+    generator = torch.Generator().manual_seed(7)
+    made = torch.randn(size, 5, generator=generator, dtype=torch.float64)
+    return torch.linalg.qr(made - made.mean(dim=0))[0].T
+
+
+def two_classes(size: int, within: float, between: float) -> Tensor:
+    """Two pairs of unit rows.
+
+    The rows of a class stand `within` radians from its centre, each class along an axis of its own; the
+    centres stand `between` radians apart. With centres at right angles a change of `within` changes only
+    the positive pairs; a change of `between` changes only the negative ones.
+    """
+    e = _axes(size)
+    first = e[0]
+    second = math.cos(between) * e[0] + math.sin(between) * e[1]
+    c, s = math.cos(within), math.sin(within)
+    return torch.stack(
+        [c * first + s * e[2], c * first - s * e[2], c * second + s * e[3], c * second - s * e[3]]
+    )
+
+
+def hard_rows(size: int, opening: float) -> Tensor:
+    """Rows beside one of the other class; the two rows of a class are `opening` radians apart."""
+    e = _axes(size)
+    side = math.cos(math.radians(8)) * e[0] + math.sin(math.radians(8)) * e[1]
+    c, s = math.cos(opening), math.sin(opening)
+    return torch.stack([e[0], c * e[0] + s * e[2], side, c * side + s * e[2]])
+
+
+def _pulls_and_pushes(subject: Subject) -> None:
+    if subject.has_proxies:
+        raise NotApplicable("the rows move against the loss's own parameters, not only against each other")
+    if subject.num_classes < 2:
+        raise NotApplicable("needs two classes")
+
+
+def _slope(subject: Subject, rows: list[Tensor], loss: object = None) -> list[float]:
+    """Derivative of the loss along a path, at the inner points of `rows`, by autograd."""
+    found = []
+    for before, here, after in zip(rows, rows[1:], rows[2:], strict=False):
+        _, gradient = subject.gradient(here, LABELS, loss=loss)
+        found.append(float((gradient * (after - before) / 2).sum()))
+    return found
+
+
+@check("positive pairs", "a loss that does not fall when positives approach does not gather classes")
+def positive_pairs(subject: Subject) -> Finding:
+    """The loss rises, or stays, as the rows of each class move apart while negatives stay where they are."""
+    _pulls_and_pushes(subject)
+    angles = torch.linspace(math.radians(1), math.radians(88), 30).tolist()
+    slopes = _slope(subject, [two_classes(subject.embedding_size, a, math.pi / 2) for a in angles])
+    low, high = min(slopes), max(slopes)
+    tried = "positive pairs moved apart from 4 to 170 degrees, negatives kept at 90"
+    holds = low >= -LEVEL * high and high > 0
+    return Finding(holds, tried, f"slopes from {low:.2e} to {high:.2e}", "none below 0, some above")
+
+
+@check("negative pairs", "a loss that does not fall when negatives part does not separate classes")
+def negative_pairs(subject: Subject) -> Finding:
+    """The loss falls, or stays, as two classes move apart while positives stay where they are."""
+    _pulls_and_pushes(subject)
+    angles = torch.linspace(math.radians(2), math.radians(178), 40).tolist()
+    slopes = _slope(subject, [two_classes(subject.embedding_size, math.radians(20), a) for a in angles])
+    low, high = min(slopes), max(slopes)
+    tried = "two classes moved apart from 2 to 178 degrees, positives kept at 40"
+    holds = high <= -LEVEL * low and low < 0
+    return Finding(holds, tried, f"slopes from {low:.2e} to {high:.2e}", "none above 0, some below")
+
+
+@check(
+    "hard pairs",
+    "an epsilon inside a logarithm, or a saturated exponential, stops learning where it matters most",
+)
+def hard_pairs(subject: Subject) -> Finding:
+    """The pull on the hardest positives, with a negative at 8 degrees, is not smaller than on easier ones."""
+    _pulls_and_pushes(subject)
+    cold = isinstance(subject.declares("temperature"), (int, float))
+    loss = subject.copy(torch.float64, temperature=0.01) if cold else subject.copy(torch.float64)
+    openings = [20.0, 50.0, 80.0, 110.0, 140.0, 165.0]
+    pulls = []
+    for opening in openings:
+        near, far = (hard_rows(subject.embedding_size, math.radians(opening + d)) for d in (-0.01, 0.01))
+        _, gradient = subject.gradient((near + far) / 2, LABELS, loss=loss)
+        similarity = (far[0] @ far[1] - near[0] @ near[1]).item()
+        pulls.append(abs(float((gradient * (far - near)).sum()) / similarity))
+    ratio = pulls[-1] / max(pulls) if max(pulls) > 0 else 0.0
+    tried = "positives opened from 20 to 165 degrees, each row beside a negative" + (
+        ", temperature 0.01" if cold else ""
+    )
+    return Finding(ratio > 0.02, tried, f"{ratio:.1e} of the strongest pull is left", "at least 2 %")
+
+
+@check(
+    "temperature", "a temperature applied twice, or not at all, makes published settings mean something else"
+)
+def temperature(subject: Subject) -> Finding:
+    """At low temperatures the loss is (hardest negative - positive) / temperature."""
+    if not isinstance(subject.declares("temperature"), (int, float)):
+        raise NotApplicable("the loss has no temperature")
+    _pulls_and_pushes(subject)
+    rows = hard_rows(subject.embedding_size, math.radians(150))
+    values = [
+        float(subject.value(rows, LABELS, loss=subject.copy(torch.float64, temperature=t)).detach())
+        for t in (0.02, 0.01)
+    ]
+    ratio = values[1] / values[0] if values[0] else math.nan
+    tried = "one hard batch at temperatures 0.02 and 0.01"
+    return Finding(abs(ratio - 2) < 0.05, tried, f"the loss grew {ratio:.3f} times", "2 times")
+
+
+@check(
+    "pair weights",
+    "the weight of a pair is the pull or push it gets: with the wrong sign it does the opposite",
+)
+def pair_weights(subject: Subject) -> Finding:
+    """Positive distances get weights >= 0, negative ones <= 0 (turned for similarities), all others 0."""
+    weights_of = subject.declares("pair_weights")
+    if not callable(weights_of):
+        raise NotApplicable("the loss has no pair_weights")
+    if subject.has_proxies:
+        raise NotApplicable("the loss compares embeddings with its own parameters")
+    # One positive an anchor: among several, a softmax over them all may rightly push the easiest away.
+    labels = torch.arange(subject.num_classes).repeat(2)
+    loss = subject.copy(torch.float64)
+    found = loss.pair_weights(subject.rows(len(labels), seed=20), labels)  # type: ignore[attr-defined]
+    sign = -1.0 if subject.declares("distance").is_inverted else 1.0
+    pull, push = sign * found.weights[found.positive], -sign * found.weights[found.negative]
+    other = found.weights[~(found.positive | found.negative)].abs().max()
+    low = min(float(pull.min()), float(push.min()))
+    top = float(found.weights.abs().max())
+    holds = low >= -LEVEL * top and float(other) == 0.0 and top > 0
+    got = f"smallest pull or push {low:.2e}, largest {top:.2e}, on no pair {float(other):.1e}"
+    return Finding(holds, "random rows, two a class", got, "none below 0, some above, 0 on no pair")
+
+
+@check(
+    "self pairs",
+    "a row compared with itself is a positive at distance 0: it dilutes means and fills denominators",
+)
+def self_pairs(subject: Subject) -> Finding:
+    """Labels give the value that an explicit list of all pairs gives, none of them a row with itself."""
+    subject.needs("indices_tuple")
+    if subject.samples:
+        raise NotApplicable("the loss draws its triplets at random")
+    embeddings, labels = subject.batch(seed=21)
+    try:
+        listed = subject.value(embeddings, labels, indices_tuple=all_pairs(labels))
+    except ValueError as refusal:
+        raise NotApplicable(f"refuses index tuples: {refusal}") from refusal
+    error = relative_error(subject.value(embeddings, labels), listed)
+    tried = "labels against the list of all pairs without a row's pair with itself"
+    return Finding(error < EQUAL, tried, f"relative difference {error:.1e}", "equal values")
