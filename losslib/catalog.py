@@ -20,13 +20,11 @@ def losses() -> dict[str, type[Any]]:
     found: dict[str, type[Any]] = {}
     for entry in pkgutil.iter_modules(losslib.losses.__path__):
         module = importlib.import_module(f"losslib.losses.{entry.name}")
-        for name, value in vars(module).items():
-            if (
-                isinstance(value, type)
-                and issubclass(value, BaseLoss)
-                and value.__module__ == module.__name__
-            ):
-                found[name] = value
+        found |= {
+            name: value
+            for name, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, BaseLoss) and value.__module__ == module.__name__
+        }
     return {name: found[name] for name in sorted(found)}
 
 

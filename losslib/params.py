@@ -1,4 +1,4 @@
-"""Declared parameters: one declaration gives the check, the message, the control and the test. No torch here."""
+"""Declared parameters: one declaration gives check, message, control and test. No torch here."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class Param:
         step: step of a slider.
         title: the option in words; made from the name when empty.
         name: the attribute's name; taken from the class body when empty.
+        fixed: whether the option is settled at construction, because it decides what the object holds.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Param:
         step: float | None = None,
         title: str = "",
         name: str = "",
+        fixed: bool = False,
     ) -> None:
         self.valid = valid
         self.explore = explore
@@ -74,6 +76,7 @@ class Param:
         self.unit = unit
         self.step = step
         self.name = name
+        self.fixed = fixed
         self._title = title
         self.default = self.check(default, "default")
 
@@ -88,7 +91,13 @@ class Param:
     def __set__(self, instance: object, value: Any) -> None:
         # A data descriptor wins over the instance dictionary, so the value can live there under its
         # own name: copies and pickles need nothing special.
-        instance.__dict__[self.name] = self.check(value, type(instance).__name__)
+        owner = type(instance).__name__
+        checked = self.check(value, owner)
+        if self.fixed and instance.__dict__.get(self.name, checked) != checked:
+            raise ParameterError(
+                f"{owner}: {self.name} is fixed at construction, got {value!r}; make a new {owner} instead"
+            )
+        instance.__dict__[self.name] = checked
 
     def __repr__(self) -> str:
         return f"Param({self.name}={self.default!r}, {self.describe()})"

@@ -1,0 +1,178 @@
+"""The base of every loss: options, parts, the call, and pair weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from losslib.declared import Declared
+from losslib.distances import Distance, LpDistance
+from losslib.inputs import Batch, read
+from losslib.pair_matrix import Pairs
+from losslib.params import Param, finite
+from losslib.precision import without_autocast
+from losslib.reducers import MeanReducer, Reducer, SumReducer
+from losslib.regularizers import Regularizer
+from losslib.terms import Term, reduced_term
+from losslib.types import Mark, Paper, PmlSpelling
+from losslib.weights import PairWeights, weights_of
+
+_KINDS = {"distance": Distance, "reducer": Reducer, "embedding_regularizer": Regularizer}
+
+
+class BaseLoss(Declared, nn.Module):
+    """A loss over embeddings. A subclass declares what it is and implements `compute`.
+
+    Called as `loss(embeddings, labels=None, indices_tuple=None, ref_emb=None, ref_labels=None)`.
+    Keyword-only options of every loss: `distance`, `reducer`, `embedding_regularizer`,
+    `embedding_reg_weight`; each is an attribute of that name.
+    """
+
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    family: ClassVar[str]  # pair, triplet, softmax, proxy, two-view
+    equation: ClassVar[str]  # LaTeX
+    paper: ClassVar[Paper]
+    activity: ClassVar[str] = "hinge"  # hinge: a pair is active when its weight is not 0; or softmax
+    pml: ClassVar[PmlSpelling | None] = None
+    default_distance: ClassVar[Callable[[], Distance]] = LpDistance
+    default_reducer: ClassVar[Callable[[], Reducer | None]] = MeanReducer
+    parts: ClassVar[tuple[str, ...]] = (
+        "distance",
+        "reducer",
+        "embedding_regularizer",
+        "embedding_reg_weight",
+    )
+
+    distance: Distance
+    reducer: Reducer
+    embedding_regularizer: Regularizer | None
+    embedding_reg_weight: float
+
+    def __init__(self, *values: Any, **options: Any) -> None:
+        super().__init__()
+        parts = self._take_options(values, options)
+        cls = type(self)
+        for name, default in (("distance", cls.default_distance), ("reducer", cls.default_reducer)):
+            if name in cls.parts:
+                given = parts.get(name)
+                setattr(self, name, default() if given is None else given)
+        self.embedding_regularizer = parts.get("embedding_regularizer")
+        self.embedding_reg_weight = parts.get("embedding_reg_weight", 1.0)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.params and not isinstance(value, (nn.Parameter, Tensor)):
+            self.params[name].__set__(self, value)
+            return
+        if name in self.parts:
+            value = self._checked_part(name, value)
+        super().__setattr__(name, value)
+
+    def _checked_part(self, name: str, value: Any) -> Any:
+        owner = type(self).__name__
+        if name == "embedding_reg_weight":
+            return _REG_WEIGHT.check(1.0 if value is None else value, owner)
+        kind = _KINDS.get(name)
+        if kind is None or isinstance(value, kind) or (value is None and "regularizer" in name):
+            return value
+        raise TypeError(f"{owner}: {name} must be a {kind.__name__}, got {value!r}")
+
+    def compute(self, batch: Batch) -> dict[str, Term]:
+        """The unreduced terms by name, from checked inputs in working precision."""
+        raise NotImplementedError
+
+    def loss_terms(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None = None,
+        indices_tuple: Any = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> dict[str, Term]:
+        """The unreduced terms by name; arguments as in a call.
+
+        Each term has `losses`, `indices` and, where the loss defines one, `divisor`. A regularizer's term,
+        `embedding_reg_loss`, is already reduced.
+        """
+        batch = read(type(self).__name__, embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        with without_autocast(embeddings):
+            return self._with_penalties(self.compute(batch), batch)
+
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None = None,
+        indices_tuple: Any = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> Any:
+        """The reduced loss, a 0-d tensor (with DoNothingReducer the terms by name).
+
+        Args:
+            embeddings: (B, D), floating; the anchors.
+            labels: (B,), compared by equality; or None where indices_tuple is given.
+            indices_tuple: (anchors, positives, negatives) or (pos_anchors, positives, neg_anchors,
+                negatives), int64 or int32 index tensors.
+            ref_emb: (R, D); positives and negatives come from it, nothing is excluded.
+            ref_labels: (R,).
+
+        Raises ShapeError or TypeError for inputs that do not fit.
+        """
+        terms = self.loss_terms(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        with without_autocast(embeddings):
+            return self._reduced(terms, embeddings, labels)
+
+    def _with_penalties(self, terms: dict[str, Term], batch: Batch) -> dict[str, Term]:
+        if self.embedding_regularizer is not None:
+            penalty = self.embedding_regularizer(batch.embeddings) * self.embedding_reg_weight
+            terms["embedding_reg_loss"] = reduced_term(penalty)
+        return terms
+
+    def _reduced(self, terms: Mapping[str, Term], embeddings: Tensor, labels: Tensor | None) -> Any:
+        reducer = self.reducer if "reducer" in self.parts else _ADD
+        return reducer(terms, embeddings, labels)
+
+    def marks(self) -> tuple[Mark, ...]:
+        """What to draw on a histogram of the loss's own distance."""
+        return ()
+
+    def extra_repr(self) -> str:
+        """The options, for printing."""
+        return self._options_text()
+
+
+class PairLoss(BaseLoss):
+    """A loss that is a function of the distance matrix and its positive and negative pairs.
+
+    A subclass implements `terms`; pair weights come from automatic differentiation.
+    """
+
+    def terms(self, pairs: Pairs) -> dict[str, Term]:
+        """The unreduced terms by name."""
+        raise NotImplementedError
+
+    def compute(self, batch: Batch) -> dict[str, Term]:
+        """The terms, from the distance matrix of the batch."""
+        return self.terms(Pairs(self.distance(batch.embeddings, batch.ref_emb), batch, self.distance))
+
+    def pair_weights(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None = None,
+        indices_tuple: Any = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> PairWeights:
+        """The derivative of the reduced loss by each entry of the distance matrix; arguments as in a call.
+
+        Raises ValueError where the reducer gives no single number.
+        """
+        batch = read(type(self).__name__, embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        with without_autocast(embeddings):
+            return weights_of(self, batch)
+
+
+_REG_WEIGHT = Param(1.0, valid=finite, name="embedding_reg_weight", meaning="weight of the regularizer")
+_ADD = SumReducer()

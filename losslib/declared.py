@@ -1,0 +1,69 @@
+"""The base of everything with declared options: losses, distances, reducers, regularizers. No torch here."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from losslib.params import Param, declared
+
+
+class Declared:
+    """Takes declared options by position or keyword, and refuses the ones it does not have.
+
+    `params` holds the options in the order of declaration; `parts` names further keyword-only arguments
+    (such as `distance`) that the class takes itself.
+    """
+
+    params: ClassVar[dict[str, Param]] = {}
+    parts: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.params = declared(cls)
+        if "__init__" not in cls.__dict__:
+            _give_signature(cls)
+
+    def _take_options(self, values: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Set the declared options; return the given parts. Raises TypeError for an unknown option."""
+        owner, names = type(self).__name__, list(self.params)
+        if len(values) > len(names):
+            raise TypeError(f"{owner}: takes at most {len(names)} positional options, got {len(values)}")
+        given = dict(zip(names, values, strict=False))
+        for name, value in options.items():
+            if name in given:
+                raise TypeError(f"{owner}: option {name} was given twice")
+            if name not in self.params and name not in self.parts:
+                raise TypeError(_unknown(owner, name, [*names, *self.parts]))
+            given[name] = value
+        for name, param in self.params.items():
+            setattr(self, name, given.get(name, param.default))
+        return {name: value for name, value in given.items() if name in self.parts}
+
+    def _options_text(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.params)
+
+
+def _unknown(owner: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"its options are {', '.join(known) or 'none'}"
+    return f"{owner}: has no option {name!r}; {hint}"
+
+
+def _give_signature(cls: type[Declared]) -> None:
+    """Give the class an `__init__` whose signature shows its options, for editors and `help`."""
+    kind = inspect.Parameter
+    positional = [kind(n, kind.POSITIONAL_OR_KEYWORD, default=p.default) for n, p in cls.params.items()]
+    keyword = [kind(name, kind.KEYWORD_ONLY, default=None) for name in cls.parts]
+
+    def construct(self: Declared, *values: Any, **options: Any) -> None:
+        super(cls, self).__init__(*values, **options)
+
+    own = kind("self", kind.POSITIONAL_OR_KEYWORD)
+    construct.__signature__ = inspect.Signature([own, *positional, *keyword])  # type: ignore[attr-defined]
+    construct.__name__ = "__init__"
+    construct.__qualname__ = f"{cls.__qualname__}.__init__"
+    construct.__module__ = cls.__module__
+    cls.__init__ = construct  # type: ignore[assignment, method-assign]

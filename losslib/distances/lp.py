@@ -1,0 +1,78 @@
+"""The Lp distance."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from losslib.distances.base import Distance
+from losslib.distances.exact import euclidean, unit_rows, widen
+from losslib.distances.minkowski import minkowski
+from losslib.params import Choice, Either, Interval, Param, positive
+
+
+class LpDistance(Distance):
+    """p-norm of the difference, raised to a power; rows are normalised by their own p-norm.
+
+    Equal rows are exactly 0 apart, and coincident points pass no gradient. A zero row stays zero: its
+    Euclidean distance to a unit row is 1.
+    """
+
+    p = Param(
+        2.0,
+        valid=Either(Interval(1.0, math.inf, closed="left"), Choice(math.inf)),
+        explore=(1.0, 4.0),
+        symbol="p",
+        meaning="order of the norm",
+        larger="single large differences count more",
+    )
+    power = Param(
+        1.0,
+        valid=positive,
+        explore=(1.0, 2.0),
+        meaning="power the distance is raised to",
+        larger="far pairs count more against near ones",
+    )
+
+    @property
+    def title(self) -> str:
+        """The distance in words, for axes."""
+        kind = {1.0: "Manhattan", 2.0: "Euclidean", math.inf: "Chebyshev"}.get(self.p, f"L{self.p:g}")
+        kind = f"squared {kind}" if self.power == 2 else kind
+        tail = f" to the power {self.power:g}" if self.power not in (1, 2) else ""
+        of = " of normalised embeddings" if self.normalize_embeddings else ""
+        return f"{kind[0].upper()}{kind[1:]} distance{of}{tail}"
+
+    def bounds(self) -> tuple[float, float]:
+        """0 and, for normalised rows, the distance of opposite ones."""
+        return (0.0, 2.0**self.power if self.normalize_embeddings else math.inf)
+
+    def normalize(self, x: Tensor) -> Tensor:
+        """Rows divided by their own p-norm where `normalize_embeddings` says so."""
+        return unit_rows(x, self.p) if self.normalize_embeddings else x
+
+    def matrix(self, x: Tensor, y: Tensor | None) -> Tensor:
+        """Matrix (N, M) between rows in working precision."""
+        if self.p != 2:
+            return self._raised(
+                minkowski(self.normalize(x), None if y is None else self.normalize(y), self.p)
+            )
+        wide, by_product = widen(x)
+        other = None if y is None else self.normalize(widen(y)[0])
+        return self._raised(euclidean(self.normalize(wide), other, x.dtype, by_product))
+
+    def rowwise(self, x: Tensor, y: Tensor) -> Tensor:
+        """Values (N,) between paired rows."""
+        apart = self.normalize(widen(x)[0]) - self.normalize(widen(y)[0])
+        return self._raised(torch.linalg.vector_norm(apart, self.p, dim=1).to(x.dtype))
+
+    def _raised(self, distance: Tensor) -> Tensor:
+        if self.power == 1:
+            return distance
+        if self.power > 1:
+            return distance.pow(self.power)
+        # a power below 1 has an infinite slope at 0: take the root of 1 there instead, times 0
+        apart = (distance > 0).to(distance.dtype)
+        return (distance + (1 - apart)).pow(self.power) * apart

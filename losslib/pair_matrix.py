@@ -1,0 +1,111 @@
+"""What a pair loss sees: a matrix of distances, and which of its entries are positive or negative pairs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from losslib.distances import Distance
+from losslib.inputs import Batch
+from losslib.pairs import label_masks
+from losslib.terms import DenseTerm, IndexedTerm, Term
+from losslib.types import PairIndices, TripletIndices
+
+
+class Pairs:
+    """Distances (or similarities) of B anchors to R references, with the positive and negative pairs.
+
+    Attributes:
+        values: matrix (B, R) of the loss's distance.
+        batch: the checked inputs.
+        distance: the distance that made the values.
+    """
+
+    def __init__(self, values: Tensor, batch: Batch, distance: Distance) -> None:
+        self.values, self.batch, self.distance = values, batch, distance
+        self.listed = _as_pairs(batch.indices)
+        self._masks: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def positive(self) -> Tensor:
+        """Mask (B, R) of the positive pairs; a pair given twice is one entry."""
+        return self._both_masks()[0]
+
+    @property
+    def negative(self) -> Tensor:
+        """Mask (B, R) of the negative pairs; a pair given twice is one entry."""
+        return self._both_masks()[1]
+
+    def _both_masks(self) -> tuple[Tensor, Tensor]:
+        if self._masks is None:
+            if self.listed is None:
+                self._masks = label_masks(
+                    self.batch.labels, self.batch.reference_labels, self.batch.ref_emb is None
+                )
+            else:
+                self._masks = (self._mask(*self.listed[:2]), self._mask(*self.listed[2:]))
+        return self._masks
+
+    def _mask(self, anchors: Tensor, others: Tensor) -> Tensor:
+        mask = torch.zeros(self.values.shape, dtype=torch.bool, device=self.values.device)
+        return mask.index_put((anchors, others), torch.ones_like(anchors, dtype=torch.bool))
+
+    @property
+    def positive_count(self) -> Tensor:
+        """How often each entry is a positive pair, (B, R): the mask, or counts where pairs were given."""
+        return self.positive if self.listed is None else self._times(*self.listed[:2])
+
+    @property
+    def negative_count(self) -> Tensor:
+        """How often each entry is a negative pair, (B, R)."""
+        return self.negative if self.listed is None else self._times(*self.listed[2:])
+
+    def _times(self, anchors: Tensor, others: Tensor) -> Tensor:
+        times = torch.zeros(self.values.shape, dtype=torch.int64, device=self.values.device)
+        return times.index_put((anchors, others), torch.ones_like(anchors), accumulate=True)
+
+    @property
+    def similarity(self) -> Tensor:
+        """The values as a similarity (B, R): themselves, or a distance negated."""
+        return self.values if self.distance.is_inverted else -self.values
+
+    @property
+    def separation(self) -> Tensor:
+        """The values as a distance (B, R): themselves, or a similarity negated."""
+        return -self.values if self.distance.is_inverted else self.values
+
+    def between_references(self) -> Tensor:
+        """Matrix (R, R) of values among the references."""
+        if self.batch.ref_emb is None:
+            return self.values
+        result: Tensor = self.distance(self.batch.ref_emb)
+        return result
+
+    def over_positives(self, values: Tensor, where: Tensor | None = None) -> Term:
+        """One term per positive pair, from a matrix (B, R); `where` restricts the pairs to a mask (B, R)."""
+        if self.listed is None:
+            return DenseTerm(values, self.positive if where is None else self.positive & where)
+        return _gathered(values, self.listed.pos_anchors, self.listed.positives, where)
+
+    def over_negatives(self, values: Tensor, where: Tensor | None = None) -> Term:
+        """One term per negative pair, from a matrix (B, R); `where` restricts the pairs to a mask (B, R)."""
+        if self.listed is None:
+            return DenseTerm(values, self.negative if where is None else self.negative & where)
+        return _gathered(values, self.listed.neg_anchors, self.listed.negatives, where)
+
+    def over_anchors(self, values: Tensor, where: Tensor) -> Term:
+        """One term per anchor of a mask (B,), from values (B,)."""
+        return DenseTerm(values, where)
+
+
+def _as_pairs(indices: PairIndices | TripletIndices | None) -> PairIndices | None:
+    if isinstance(indices, TripletIndices):
+        return PairIndices(indices.anchors, indices.positives, indices.anchors, indices.negatives)
+    return indices
+
+
+def _gathered(values: Tensor, anchors: Tensor, others: Tensor, where: Tensor | None) -> IndexedTerm:
+    if where is not None:
+        kept = where[anchors, others]
+        anchors, others = anchors[kept], others[kept]
+    return IndexedTerm(values[anchors, others], (anchors, others))

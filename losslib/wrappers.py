@@ -1,0 +1,5 @@
+"""Wrappers around losses."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
