@@ -1,0 +1,63 @@
+"""Distances of positive and negative pairs at one moment, with the loss's marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.figures.palette import NEGATIVE, POSITIVE
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from lab.frame import Histogram
+    from losslib.types import Mark
+
+
+def pair_distances(
+    histogram: Histogram, marks: Sequence[Mark] = (), distance: str = "distance", inverted: bool = False
+) -> go.Figure:
+    """Shares of positive and negative pairs over the loss's own distance; thresholds as vertical lines.
+
+    Args:
+        histogram: counts in bins of equal width.
+        marks: what the loss wants drawn; only thresholds are.
+        distance: the distance in words, the axis title.
+        inverted: whether larger is closer.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    bins = len(histogram.positive)
+    edges = np.linspace(histogram.low, histogram.high, bins + 1)
+    centres, width = (edges[:-1] + edges[1:]) / 2, (histogram.high - histogram.low) / max(bins, 1)
+    for name, counts, colour in (
+        ("positive pairs", histogram.positive, POSITIVE),
+        ("negative pairs", histogram.negative, NEGATIVE),
+    ):
+        total = int(np.sum(counts))
+        if total:
+            figure.add_bar(
+                x=centres,
+                y=np.asarray(counts) / total,
+                width=width,
+                name=f"{name} ({total})",
+                marker={"color": colour},
+                opacity=0.65,
+                hovertemplate=f"{name}: %{{y:.1%}} at %{{x:.3f}}<extra></extra>",
+            )
+    for mark in marks:
+        if mark.kind == "line":
+            figure.add_vline(x=mark.value, line_dash="dash", annotation_text=f"{mark.label} {mark.value:g}")
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": f"{distance} ({'larger' if inverted else 'smaller'} is closer)"},
+        yaxis={"title": "share of pairs", "tickformat": ".0%"},
+        margin={"l": 10, "r": 10, "t": 30, "b": 10},
+        showlegend=True,
+    )
+    if not figure.data:
+        figure.add_annotation(text="There are no pairs to measure.", showarrow=False)
+    return figure
