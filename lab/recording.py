@@ -111,6 +111,25 @@ class Recording:
             curve.append(math.nan if value is None else value)
         self.frames = frames  # one assignment, last: a reader never meets a half-changed list
 
+    def reopen(self, map_every: int, newest: int) -> int:
+        """Undo what the newest frame has only because it was the last of its run; frames taken away, 0 or 1.
+
+        Args:
+            map_every: every how many frames MAP@R belongs to a frame.
+            newest: how many frames were made before the newest.
+        """
+        frame = self.frames[-1]
+        if is_frame_step(frame.step):
+            if newest % map_every:
+                quality = {**frame.quality, "map_at_r": None}
+                self.frames = [*self.frames[:-1], replace(frame, quality=quality)]
+                self._curves["map_at_r"][-1] = math.nan
+            return 0
+        self.frames = self.frames[:-1]
+        for curve in self._curves.values():
+            del curve[-1]
+        return 1
+
     def curves(self) -> dict[str, NDArray[np.float64]]:
         """Step and every number of every frame ever added, (F,) each; NaN where it was not computed."""
         count = min(len(curve) for curve in self._curves.values())  # a frame may be going in right now

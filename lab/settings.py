@@ -7,7 +7,6 @@ from functools import cache
 import datasets
 from losslib.params import Choice, Integer, Interval, Param
 
-ENCODER_NAMES = ("free", "linear", "mlp", "cnn")
 OUTPUTS = ("none", "l2", "layernorm", "batchnorm")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 DEVICES = ("auto", "cpu", "cuda")
@@ -19,7 +18,9 @@ MAX_STEPS = 100_000
 @cache
 def settings() -> dict[str, Param]:
     """Every setting but the options of losses and data sets, by name, in the order of a form."""
-    from losslib import catalog  # imports torch, so not before it is needed
+    # these import torch, so not before they are needed
+    from lab.encoders import ENCODERS
+    from losslib import catalog
 
     declared = (
         Param(
@@ -31,7 +32,7 @@ def settings() -> dict[str, Param]:
         ),
         Param(
             "auto",
-            valid=Choice("auto", *ENCODER_NAMES),
+            valid=Choice("auto", *ENCODERS),
             name="encoder",
             title="Encoder",
             meaning="what turns a sample into its embedding; auto takes the CNN for images, else the MLP",
@@ -128,7 +129,9 @@ def settings() -> dict[str, Param]:
 
 def encoders_for(kind: str) -> tuple[str, ...]:
     """Encoders that accept data of that kind ("points" or "images")."""
-    return ENCODER_NAMES if kind == "images" else tuple(n for n in ENCODER_NAMES if n != "cnn")
+    from lab.encoders import ENCODERS
+
+    return tuple(name for name, spec in ENCODERS.items() if kind in spec.kinds)
 
 
 def default_encoder(kind: str) -> str:

@@ -1,0 +1,201 @@
+"""A run: a generator of steps that trains, looks and records. It does not draw, print, sleep or know threads.
+
+`python -m lab.run --help` trains from the command line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import datasets
+from lab.batchview import BatchLook, look_at_batch
+from lab.config import LEARNING_RATE, Event, RunConfig, check_event
+from lab.devices import one_thread, resolve_device
+from lab.frame import Frame
+from lab.probe import Probe
+from lab.randomness import RandomState
+from lab.recording import Recording, is_frame_step
+from lab.runfile import provenance
+from lab.trainer import Trainer
+from losslib.types import Mark
+
+MAP_EVERY = 10
+
+
+class Run:
+    """One training run; equal configs give equal recordings, bit for bit on one machine.
+
+    `start()` makes frame 0, before any update; each `step()` then makes one update and returns a frame on
+    the steps of `is_frame_step` and on the last one. Iterating does both.
+
+    Args:
+        config: what to train. Its events are replayed at their steps.
+
+    Raises:
+        ParameterError: what the config asks for cannot be done with its data or on this machine.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        one_thread()
+        self.config = config
+        self.device = resolve_device(config)
+        self.data = datasets.load(config.data, config.seed, **config.data_values)
+        self.random = RandomState(config.seed, self.device)
+        with self.random.swapped_in():
+            self.trainer = Trainer(config, self.data, self.device)
+        self.probe = Probe(self.data, not self.trainer.free, config.seed, config.dim)
+        self._probe_inputs = self.trainer.probe_inputs(self.data, self.probe.index)
+        self.recording = Recording(
+            config, self.probe.index, self.data.labels[self.probe.index], self.data.class_names
+        )
+        self.recording.provenance = provenance(self.device.type)
+        self.steps_done = 0
+        self.reason = ""
+        self._frames = 0
+        self._next_rows: Tensor | None = None
+        self._rate = config.lr
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run stopped because something is not finite; `reason` says what."""
+        return bool(self.reason)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.diverged or self.steps_done >= self.config.steps
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Margins and temperature in force, with changes that wait for the next step."""
+        self._apply(self.steps_done + 1)
+        return tuple(self.trainer.loss.marks())
+
+    def __iter__(self) -> Iterator[Frame | None]:
+        if not self.recording.frames:
+            yield self.start()
+        while not self.finished:
+            yield self.step()
+
+    def start(self) -> Frame | None:
+        """Frame 0: the first batch and the probe before any update."""
+        with self.random.swapped_in():
+            self._next_rows = self.trainer.draw()
+            embeddings, labels = self.trainer.embed_batch(self._next_rows)
+            loss = self.trainer.loss(embeddings, labels)
+            if not self._all_finite(loss, embeddings, 0):
+                return None
+            look = self._look(embeddings, labels, self._next_rows)
+            gradients = torch.autograd.grad(loss, list(self.trainer.encoder.parameters()), allow_unused=True)
+            norms = [g.norm() for g in gradients if g is not None]
+            norm = float(torch.stack(norms).norm()) if norms else 0.0
+            return self._record(0, float(loss.detach()), norm, look)
+
+    def step(self) -> Frame | None:
+        """One update; the frame if one falls on it. After the last step, or divergence, nothing happens."""
+        if not self.recording.frames and not self.diverged:
+            self.start()
+        if self.finished:
+            return None
+        with self.random.swapped_in():
+            return self._step(self.steps_done + 1)
+
+    def change(self, name: str, value: Any) -> Event:
+        """Set a loss option, or "lr", from the next step on; recorded as an event of the config.
+
+        Raises:
+            ParameterError: not an option that may change, or a value outside its domain.
+        """
+        event = check_event(Event(self.steps_done + 1, name, value), self.config.loss)
+        self.config = self.config.with_event(event)
+        self.recording.config = self.config
+        return event
+
+    def extend(self, steps: int) -> None:
+        """Make the run that many updates long; the frames equal those of a run configured so at first."""
+        config = self.config.replace(steps=steps)
+        if steps > self.config.steps <= self.steps_done and self._frames:
+            self._frames -= self.recording.reopen(MAP_EVERY, self._frames - 1)
+            self.probe.resume(self.recording.latest)
+        self.config = self.recording.config = config
+
+    def _step(self, step: int) -> Frame | None:
+        trainer = self.trainer
+        self._apply(step)
+        rows = trainer.draw() if self._next_rows is None else self._next_rows
+        self._next_rows = None
+        embeddings, labels = trainer.embed_batch(rows)
+        loss = trainer.loss(embeddings, labels)
+        if not self._all_finite(loss, embeddings, step):
+            return None
+        framed = is_frame_step(step) or step >= self.config.steps
+        look = self._look(embeddings, labels, rows) if framed else None
+        trainer.update(loss)
+        self.steps_done = step
+        if look is None:
+            return None
+        return self._record(step, float(loss.detach()), trainer.gradient_norm(), look)
+
+    def _apply(self, step: int) -> None:
+        for event in self.config.events:
+            if event.step == step:
+                self.trainer.change(event.name, event.value)
+                if event.name == LEARNING_RATE:
+                    self._rate = event.value
+
+    def _look(self, embeddings: Tensor, labels: Tensor, rows: Tensor) -> BatchLook:
+        index = self.trainer.train_index[rows]
+        return look_at_batch(self.trainer.loss, embeddings.detach(), labels, index)
+
+    def _record(self, step: int, loss: float, norm: float, look: BatchLook) -> Frame | None:
+        """The frame after the update, added to the recording; None when the probe is not finite."""
+        last = step >= self.config.steps
+        with_map = self._frames % MAP_EVERY == 0 or last
+        embeddings = self.trainer.embed(self._probe_inputs)
+        snapshot = self.probe.look(embeddings, self.trainer.loss, with_map)
+        if snapshot is None:
+            self._stop("embeddings stopped being finite numbers", step)
+            return None
+        frame = Frame(
+            step=step,
+            loss=loss,
+            active_share=look.active_share,
+            gradient_norm=norm,
+            learning_rate=self._rate,
+            batch=look.view,
+            terms=look.terms,
+            marks=tuple(self.trainer.loss.marks()),
+            **snapshot._asdict(),
+        )
+        self._frames += 1
+        self.recording.add(frame)
+        return frame
+
+    def _all_finite(self, loss: Tensor, embeddings: Tensor, step: int) -> bool:
+        # a hinge of NaN can count as no hinge at all, so the embeddings are asked as well
+        if bool(loss.isfinite() & embeddings.isfinite().all()):
+            return True
+        value = float(loss.detach())
+        if math.isfinite(value):
+            self._stop("embeddings stopped being finite numbers", step)
+        else:
+            self._stop(f"loss became {'NaN' if math.isnan(value) else 'infinite'}", step)
+        return False
+
+    def _stop(self, what: str, step: int) -> None:
+        cure = f"lower the learning rate (it was {self._rate:g})"
+        if self.config.output == "none":
+            cure += " or normalise the output"
+        self.reason = f"The {what} at step {step}: {cure}."
+        self.recording.reason = self.reason
+
+
+if __name__ == "__main__":
+    from lab.command import main
+
+    raise SystemExit(main())

@@ -1,0 +1,110 @@
+"""Encoder, loss, optimiser and batches of one run: everything that a step changes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from datasets import Dataset
+from lab.batches import BatchSampler
+from lab.config import LEARNING_RATE, RunConfig
+from lab.encoders import build_encoder
+from losslib import catalog
+
+MOMENTUM = 0.9
+
+
+def build_loss(config: RunConfig, classes: int) -> nn.Module:
+    """The config's loss; one with weights per class is told the number of classes and the embedding size."""
+    cls = catalog.get(config.loss)
+    required = {
+        name
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    }
+    sizes = {"num_classes": classes, "embedding_size": config.dim}
+    built: nn.Module = cls(**{k: v for k, v in sizes.items() if k in required}, **dict(config.loss_options))
+    return built
+
+
+def build_optimizer(config: RunConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """The config's optimiser over encoder and loss parameters."""
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(parameters, lr=config.lr, momentum=MOMENTUM)
+    kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.AdamW
+    return kind(parameters, lr=config.lr)
+
+
+class Trainer:
+    """The moving parts of a run; made inside the run's random state.
+
+    Args:
+        config: the run's config.
+        data: its data set.
+        device: where it is computed.
+    """
+
+    def __init__(self, config: RunConfig, data: Dataset, device: torch.device) -> None:
+        self.free = config.encoder == "free"
+        self.device = device
+        self.train_index = torch.from_numpy(data.train.copy())
+        labels = torch.from_numpy(data.labels[data.train])
+        generator = torch.Generator().manual_seed(config.seed)
+        self.sampler = BatchSampler(labels, config.batch, config.per_class, generator)
+        self.labels = labels.to(device)
+        if self.free:
+            self.inputs = torch.arange(len(data.train), device=device)
+        else:
+            self.inputs = torch.from_numpy(data.inputs[data.train]).to(device)
+        shape = data.inputs.shape[1:]
+        encoder = build_encoder(config.encoder, shape, config.dim, len(data.train), config.output)
+        self.encoder = encoder.to(device)
+        self.loss: Any = build_loss(config, len(data.class_names)).to(device)
+        self.parameters = [*self.encoder.parameters(), *self.loss.parameters()]
+        self.optimizer = build_optimizer(config, self.parameters)
+
+    def draw(self) -> Tensor:
+        """Rows of the next batch among the training points, (B,), on the CPU."""
+        return self.sampler.draw()
+
+    def embed_batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Embeddings (B, D) in training mode, and labels (B,)."""
+        self.encoder.train()
+        rows = rows.to(self.device)
+        return self.encoder(self.inputs[rows]), self.labels[rows]
+
+    def update(self, value: Tensor) -> None:
+        """One step of the optimiser on the loss value."""
+        self.optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        self.optimizer.step()
+
+    def gradient_norm(self) -> float:
+        """Norm of the encoder's gradient, all parameters together."""
+        gradients = [p.grad for p in self.encoder.parameters() if p.grad is not None]
+        return float(torch.stack([g.norm() for g in gradients]).norm()) if gradients else 0.0
+
+    @torch.no_grad()
+    def embed(self, inputs: Tensor) -> Tensor:
+        """Embeddings of the probe in evaluation mode: batch statistics are those of training, not its own."""
+        self.encoder.eval()
+        embeddings: Tensor = self.encoder(inputs)
+        return embeddings
+
+    def probe_inputs(self, data: Dataset, index: np.ndarray[Any, Any]) -> Tensor:
+        """What the encoder sees of the probe."""
+        if self.free:
+            return torch.arange(len(index), device=self.device)
+        return torch.from_numpy(data.inputs[index]).to(self.device)
+
+    def change(self, name: str, value: Any) -> None:
+        """Set a loss option or the learning rate from now on."""
+        if name == LEARNING_RATE:
+            for group in self.optimizer.param_groups:
+                group["lr"] = value
+        else:
+            setattr(self.loss, name, value)
