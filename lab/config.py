@@ -208,3 +208,16 @@ def _ordered(events: Any, declared: Mapping[str, Param], loss: str) -> tuple[Eve
 
 def _values(declared: Mapping[str, Param], options: Options) -> dict[str, Any]:
     return {**{name: param.default for name, param in declared.items()}, **dict(options)}
+
+
+def in_force(config: RunConfig) -> dict[str, Any]:
+    """The learning rate and every loss option after all events."""
+    values = {LEARNING_RATE: config.lr, **config.loss_values}
+    return {**values, **{event.name: event.value for event in config.events}}
+
+
+def folded(config: RunConfig) -> RunConfig:
+    """The config whose run starts with the values that the events led to, and has no events."""
+    values = in_force(config)
+    rate = values.pop(LEARNING_RATE)
+    return replace(config, lr=rate, loss_options=values, events=())

@@ -85,6 +85,7 @@ class Frame:
         terms: the loss's terms.
         marks: margins and temperature in force.
         embeddings: (N, D) float16, or None where the recording had no room.
+        extra: True for a frame that was asked for by hand between two of the regular ones.
     """
 
     step: int
@@ -100,6 +101,7 @@ class Frame:
     terms: tuple[TermSummary, ...] = ()
     marks: tuple[Mark, ...] = ()
     embeddings: NDArray[np.float16] | None = field(default=None, repr=False)
+    extra: bool = False
 
     @property
     def nbytes(self) -> int:

@@ -70,6 +70,15 @@ class Probe:
             collapse(embeddings),
         )
 
+    @property
+    def state(self) -> tuple[Tensor | None, tuple[float, float] | None]:
+        """What the next frame takes over from the last one: positions and histogram range."""
+        return self.previous, self.range
+
+    @state.setter
+    def state(self, state: tuple[Tensor | None, tuple[float, float] | None]) -> None:
+        self.previous, self.range = state
+
     def resume(self, frame: Frame | None) -> None:
         """Go on from that frame's positions and histogram range."""
         if frame is not None:

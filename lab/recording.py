@@ -105,10 +105,11 @@ class Recording:
             lambda f: 0 if f.embeddings is None else f.embeddings.nbytes,
             lambda f: replace(f, embeddings=None),
         )
-        values = {**vars(frame), **frame.quality, **frame.collapse}
-        for name, curve in self._curves.items():
-            value = values[name]
-            curve.append(math.nan if value is None else value)
+        if not frame.extra:
+            values = {**vars(frame), **frame.quality, **frame.collapse}
+            for name, curve in self._curves.items():
+                value = values[name]
+                curve.append(math.nan if value is None else value)
         self.frames = frames  # one assignment, last: a reader never meets a half-changed list
 
     def reopen(self, map_every: int, newest: int) -> int:
@@ -119,6 +120,8 @@ class Recording:
             newest: how many frames were made before the newest.
         """
         frame = self.frames[-1]
+        if frame.extra:
+            return 0
         if is_frame_step(frame.step):
             if newest % map_every:
                 quality = {**frame.quality, "map_at_r": None}
@@ -131,7 +134,7 @@ class Recording:
         return 1
 
     def curves(self) -> dict[str, NDArray[np.float64]]:
-        """Step and every number of every frame ever added, (F,) each; NaN where it was not computed."""
+        """Step and every number of every regular frame ever added, (F,) each; NaN where it was left out."""
         count = min(len(curve) for curve in self._curves.values())  # a frame may be going in right now
         return {name: np.array(curve[:count], dtype=np.float64) for name, curve in self._curves.items()}
 
@@ -140,10 +143,11 @@ class Recording:
         self._curves = {name: curves[name].tolist() for name in self._curves}
 
     def equals(self, other: Recording) -> bool:
-        """Whether both hold the same frames and curves, bit for bit."""
+        """Whether both hold the same regular frames and curves, bit for bit."""
         mine, theirs = self.curves(), other.curves()
         same_curves = all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in mine)
-        return same_curves and identical(self.frames, other.frames)
+        regular = [[frame for frame in r.frames if not frame.extra] for r in (self, other)]
+        return same_curves and identical(*regular)
 
     def save(self, path: str | Path | BinaryIO) -> None:
         """Write a run file: arrays and JSON, no pickle; see `lab.runfile`."""

@@ -96,14 +96,18 @@ class Run:
             norm = float(torch.stack(norms).norm()) if norms else 0.0
             return self._record(0, float(loss.detach()), norm, look)
 
-    def step(self) -> Frame | None:
-        """One update; the frame if one falls on it. After the last step, or divergence, nothing happens."""
+    def step(self, look: bool = False) -> Frame | None:
+        """One update; the frame if one falls on it. After the last step, or divergence, nothing happens.
+
+        Args:
+            look: asks for a frame in any case; between two regular ones it is marked as extra.
+        """
         if not self.recording.frames and not self.diverged:
             self.start()
         if self.finished:
             return None
         with self.random.swapped_in():
-            return self._step(self.steps_done + 1)
+            return self._step(self.steps_done + 1, look)
 
     def change(self, name: str, value: Any) -> Event:
         """Set a loss option, or "lr", from the next step on; recorded as an event of the config.
@@ -124,7 +128,7 @@ class Run:
             self.probe.resume(self.recording.latest)
         self.config = self.recording.config = config
 
-    def _step(self, step: int) -> Frame | None:
+    def _step(self, step: int, by_hand: bool) -> Frame | None:
         trainer = self.trainer
         self._apply(step)
         rows = trainer.draw() if self._next_rows is None else self._next_rows
@@ -133,13 +137,13 @@ class Run:
         loss = trainer.loss(embeddings, labels)
         if not self._all_finite(loss, embeddings, step):
             return None
-        framed = is_frame_step(step) or step >= self.config.steps
-        look = self._look(embeddings, labels, rows) if framed else None
+        regular = is_frame_step(step) or step >= self.config.steps
+        look = self._look(embeddings, labels, rows) if regular or by_hand else None
         trainer.update(loss)
         self.steps_done = step
         if look is None:
             return None
-        return self._record(step, float(loss.detach()), trainer.gradient_norm(), look)
+        return self._record(step, float(loss.detach()), trainer.gradient_norm(), look, extra=not regular)
 
     def _apply(self, step: int) -> None:
         for event in self.config.events:
@@ -152,12 +156,16 @@ class Run:
         index = self.trainer.train_index[rows]
         return look_at_batch(self.trainer.loss, embeddings.detach(), labels, index)
 
-    def _record(self, step: int, loss: float, norm: float, look: BatchLook) -> Frame | None:
+    def _record(
+        self, step: int, loss: float, norm: float, look: BatchLook, extra: bool = False
+    ) -> Frame | None:
         """The frame after the update, added to the recording; None when the probe is not finite."""
-        last = step >= self.config.steps
-        with_map = self._frames % MAP_EVERY == 0 or last
+        with_map = not extra and (self._frames % MAP_EVERY == 0 or step >= self.config.steps)
         embeddings = self.trainer.embed(self._probe_inputs)
+        regular = self.probe.state
         snapshot = self.probe.look(embeddings, self.trainer.loss, with_map)
+        if extra:
+            self.probe.state = regular  # the next regular frame is as if this one had not been
         if snapshot is None:
             self._stop("embeddings stopped being finite numbers", step)
             return None
@@ -170,9 +178,10 @@ class Run:
             batch=look.view,
             terms=look.terms,
             marks=tuple(self.trainer.loss.marks()),
+            extra=extra,
             **snapshot._asdict(),
         )
-        self._frames += 1
+        self._frames += not extra
         self.recording.add(frame)
         return frame
 

@@ -129,6 +129,7 @@ def _head(frame: Frame) -> dict[str, Any]:
         "terms": [[t.name, t.count, t.total, t.active] for t in frame.terms],
         "marks": [[m.kind, m.side, m.value, m.symbol, m.label] for m in frame.marks],
         "top": [list(pair) for pair in frame.batch.top],
+        "extra": frame.extra,
     }
 
 
@@ -151,6 +152,7 @@ def _frame(head: dict[str, Any], arrays: dict[str, NDArray[Any]], place: int) ->
         terms=tuple(TermSummary(*term) for term in head["terms"]),
         marks=tuple(Mark(*mark) for mark in head["marks"]),
         embeddings=arrays.get(f"embeddings_{head['step']}"),
+        extra=bool(head["extra"]),
     )
 
 

@@ -1,0 +1,233 @@
+"""One worker thread trains every watched run in small slices in turn, so that many people share few cores."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lab.config import RunConfig
+from lab.devices import one_thread
+from lab.live import UNWATCHED, LiveRun
+from lab.recording import EMBEDDING_BYTES, FRAME_BYTES
+from losslib.errors import ParameterError
+
+__all__ = ["LimitError", "Limits", "LiveRun", "Scheduler"]
+
+_LOG = logging.getLogger("lab")
+
+
+class LimitError(ParameterError):
+    """A run asks for more than this server allows."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server allows, and how long it keeps what nobody watches.
+
+    Attributes:
+        runs: runs in memory at once; more wait in a queue.
+        queue: runs that may wait.
+        runs_per_owner: runs of one owner, waiting ones included.
+        steps: steps a run.
+        points: points of a generated data set.
+        batch: batch size.
+        memory: bytes that all runs together may take, estimated.
+        pause_after: seconds without a viewer until a run pauses.
+        drop_after: seconds an orphan is kept.
+        forget_after: seconds a run without viewers is kept although its session lives.
+        quantum: seconds a slice.
+        slice_steps: steps a slice at most.
+    """
+
+    runs: int = 32
+    queue: int = 64
+    runs_per_owner: int = 4
+    steps: int = 20_000
+    points: int = 10_000
+    batch: int = 1024
+    memory: int = 1_000_000_000
+    pause_after: float = 10.0
+    drop_after: float = 60.0
+    forget_after: float = 1800.0
+    quantum: float = 0.005
+    slice_steps: int = 10
+
+
+class Scheduler:
+    """Opens runs and trains them in turn on one daemon thread.
+
+    Args:
+        limits: what is allowed.
+        clock: seconds; tests bring their own.
+    """
+
+    def __init__(self, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits or Limits()
+        self.clock = clock
+        self._runs: dict[str, LiveRun] = {}
+        self._lock = threading.RLock()
+        self._news = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    # Opening and closing.
+
+    def start(self) -> None:
+        """Start the worker, if it does not run yet."""
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._stopping = False
+                self._thread = threading.Thread(target=self._work, name="lab-scheduler", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End the worker and wait for it; runs stay as they are."""
+        self._stopping = True
+        self.wake()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def open(self, config: RunConfig, owner: str = "") -> LiveRun:
+        """A new run; the worker prepares it and makes frame 0.
+
+        Args:
+            config: what to train.
+            owner: whose it is; limits per owner hold for owners with a name.
+
+        Raises:
+            LimitError: the config, the owner or the queue exceeds a limit.
+        """
+        self.check(config)
+        with self._lock:
+            mine = [run for run in self._runs.values() if owner and run.owner == owner]
+            if len(mine) >= self.limits.runs_per_owner:
+                raise LimitError(
+                    f"you have {len(mine)} runs already, the most one visitor may have; close one first"
+                )
+            if len(self._runs) >= self.limits.runs + self.limits.queue:
+                raise LimitError("this server has as many runs as it can hold; try again in a minute")
+            run = LiveRun(self, config, owner, self.clock())
+            self._runs[run.token] = run
+            self._queue()
+        self.wake()
+        return run
+
+    def get(self, token: str) -> LiveRun | None:
+        """The run of that token, or None."""
+        return self._runs.get(token)
+
+    def close(self, token: str, reason: str = "This run was closed.") -> None:
+        """Drop a run; an unknown token is no error."""
+        with self._lock:
+            run = self._runs.pop(token, None)
+            if run is not None:
+                run.close(reason)
+                self._queue()
+        self.wake()
+
+    @property
+    def runs(self) -> tuple[LiveRun, ...]:
+        """All runs, oldest first."""
+        with self._lock:
+            return tuple(self._runs.values())
+
+    def check(self, config: RunConfig) -> None:
+        """Raises LimitError when a config asks for more than a run may have."""
+        limits = self.limits
+        points = config.data_values.get("points", 0)
+        for name, value, most in (
+            ("steps", config.steps, limits.steps),
+            ("batch", config.batch, limits.batch),
+            ("points", points, limits.points),
+        ):
+            if value > most:
+                raise LimitError(f"this server allows at most {most} for {name}, got {value}")
+        if estimated_bytes(config) > limits.memory:
+            raise LimitError("this run needs more memory than this server allows; choose a smaller batch")
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._news.set()
+
+    # The worker.
+
+    def turn(self) -> float:
+        """One slice for every run that wants one, in turn; returns the seconds spent, 0 when idle."""
+        now = self.clock()
+        self._tidy(now)
+        spent = 0.0
+        for run in self.runs:
+            if self._stopping:
+                break
+            begun = self.clock()
+            if run.wants_work(begun):
+                run.work(self.limits.quantum, self.limits.slice_steps)
+                took = self.clock() - begun
+                spent += took
+                self._rest(took)
+        return spent
+
+    def duty(self) -> float:
+        """Share of the time that is spent training: 0.95 for one or two runs, down to 0.6 at thirty."""
+        busy = sum(run.state == "running" for run in self.runs)
+        return 0.95 - 0.35 * min(max(busy - 2, 0) / 28, 1.0)
+
+    def _work(self) -> None:
+        one_thread()
+        while not self._stopping:
+            try:
+                self._news.clear()
+                if not self.turn():
+                    self._news.wait(self._idle_seconds())
+            except Exception:
+                _LOG.exception("the scheduler's turn failed; it goes on")
+                time.sleep(0.1)
+
+    def _rest(self, took: float) -> None:
+        # other threads answer clicks meanwhile
+        if self._thread is threading.current_thread():
+            time.sleep(min(took * (1 / self.duty() - 1), 0.1))
+
+    def _idle_seconds(self) -> float:
+        now = self.clock()
+        waits = [run.due - now for run in self.runs if run.state == "running"]
+        return min(max(min(waits, default=0.5), 0.001), 0.5)
+
+    def _tidy(self, now: float) -> None:
+        """Pause what nobody watches, drop orphans, let the queue move up."""
+        limits = self.limits
+        for run in self.runs:
+            unwatched, orphaned = run.unwatched_since, run.orphaned_since
+            if orphaned is not None and now - orphaned >= limits.drop_after:
+                self.close(run.token, "This run was dropped, because its page was closed.")
+            elif unwatched is not None and now - unwatched >= limits.forget_after:
+                self.close(run.token, "This run was dropped, because nobody watched it for long.")
+            elif unwatched is not None and now - unwatched >= limits.pause_after:
+                run.pause(UNWATCHED)
+
+    def _queue(self) -> None:
+        """The oldest runs have a place; the others wait and know how many are ahead."""
+        held, memory, waiting = 0, 0, 0
+        for run in self._runs.values():
+            need = estimated_bytes(run.config)
+            if waiting == 0 and held < self.limits.runs and (memory + need <= self.limits.memory or not held):
+                held, memory = held + 1, memory + need
+                if run.state == "queued":
+                    run.set_state("preparing")
+            else:
+                waiting += 1
+                ahead = "it is next" if waiting == 1 else f"{waiting - 1} are ahead of it"
+                run.set_state("queued", f"{held} runs are open, this one waits for a place; {ahead}.")
+
+
+def estimated_bytes(config: RunConfig) -> int:
+    """About the memory a run takes: its recording, its batch's matrices, its weights."""
+    matrices = 12 * 4 * config.batch**2
+    weights = 4 * 4 * (200_000 + 200 * config.dim)
+    if config.encoder == "free":
+        weights = 4 * 4 * config.dim * 10_000
+    return FRAME_BYTES + EMBEDDING_BYTES + matrices + weights
