@@ -1,0 +1,164 @@
+"""What a recording says, in plain sentences: each with its figure and, where there is one, the cure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lab.config import RunConfig, in_force
+from lab.frame import Frame
+from lab.recording import Recording
+from losslib import catalog
+
+# Before this step the encoder still leaves its initial narrow cone, which looks like collapse and is none.
+SETTLED = 50
+COLLAPSED_COSINE = 0.99
+COLLAPSED_SHARE_OF_SPREAD = 0.02
+FLAT_RANK = 1.2
+DEAD_SHARE = 0.01
+SHARP_SHARE = 0.05
+LOW_TEMPERATURE = 0.03
+
+
+@dataclass(frozen=True)
+class Cure:
+    """What to do: in words, and as a setting with its value where one turn of a control does it."""
+
+    text: str
+    setting: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class Insight:
+    """One finding.
+
+    Args:
+        kind: "active_share", "collapse", "flat", "no_positives", "dead_margin", "low_temperature",
+            "divergence".
+        sentence: what is seen, with the number in it.
+        figure: name of the curve it rests on.
+        value: its value.
+        cure: what to do, or None where nothing is wrong.
+    """
+
+    kind: str
+    sentence: str
+    figure: str
+    value: float
+    cure: Cure | None = None
+
+
+def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight, ...]:
+    """Findings at a frame (by default the newest), troubles first.
+
+    Args:
+        recording: the run so far.
+        frame: one of its frames.
+    """
+    frame = frame or recording.latest
+    found = [_divergence(recording)]
+    if frame is not None:
+        config = recording.config
+        found += [
+            _no_positives(frame),
+            _collapse(recording, frame),
+            _flat(config, frame),
+            _dead_margin(config, frame),
+            _low_temperature(config, frame),
+            _active_share(frame),
+        ]
+    return tuple(insight for insight in found if insight is not None)
+
+
+def _divergence(recording: Recording) -> Insight | None:
+    if recording.state != "diverged" and not recording.reason:
+        return None
+    rate = in_force(recording.config)["lr"]
+    cure = Cure("Lower the learning rate and begin again.", "lr", f"{rate / 10:g}")
+    return Insight("divergence", recording.reason, "learning_rate", rate, cure)
+
+
+def _no_positives(frame: Frame) -> Insight | None:
+    labels = frame.batch.labels.tolist()
+    if len(set(labels)) < len(labels):
+        return None
+    sentence = f"No positive pair in the batch: all {len(labels)} samples have different labels."
+    cure = Cure("Draw at least two samples a class.", "per_class", "4")
+    return Insight("no_positives", sentence, "active_share", frame.active_share, cure)
+
+
+def _collapse(recording: Recording, frame: Frame) -> Insight | None:
+    if frame.step < SETTLED:
+        return None
+    cosine, spread = frame.collapse["mean_cosine"], frame.collapse["spread"]
+    first = recording.frames[0].collapse["spread"]
+    scale_free = recording.config.output == "none"
+    if cosine > COLLAPSED_COSINE:
+        sentence = f"All embeddings point the same way: their mean cosine is {cosine:.3f} (collapsed is 1)."
+        figure, value = "mean_cosine", cosine
+    elif scale_free and spread < COLLAPSED_SHARE_OF_SPREAD * first:
+        sentence = (
+            f"The embeddings have shrunk to nearly one point: spread {spread:.2g}, at first {first:.2g}."
+        )
+        figure, value = "spread", spread
+    else:
+        return None
+    cure = Cure("Lower the learning rate, or take a loss that pushes negatives apart, and begin again.")
+    return Insight("collapse", sentence, figure, value, cure)
+
+
+def _flat(config: RunConfig, frame: Frame) -> Insight | None:
+    rank = frame.collapse["effective_rank"]
+    if frame.step < SETTLED or config.dim < 3 or rank > FLAT_RANK:
+        return None
+    sentence = f"The embeddings use {rank:.1f} of {config.dim} directions: they lie on a line."
+    cure = Cure("Take a loss that spreads negatives, or a smaller embedding size.")
+    return Insight("flat", sentence, "effective_rank", rank, cure)
+
+
+def _dead_margin(config: RunConfig, frame: Frame) -> Insight | None:
+    hinge = catalog.get(config.loss).activity == "hinge"
+    if not hinge or math.isnan(frame.active_share) or frame.active_share >= DEAD_SHARE:
+        return None
+    share = f"{100 * frame.active_share:.1f} %"
+    sentence = f"Almost every pair of the batch satisfies the margin: {share} still have a gradient."
+    margin = next((m for m in frame.marks if m.kind in ("line", "gap") and m.side != "positive"), None)
+    name = _margin_option(config)
+    if margin is None or not name:
+        cure = Cure("Ask for a larger margin.")
+    else:
+        now = in_force(config)[name]
+        nearer = -1 if _is_similarity(config) and margin.kind == "line" else 1
+        cure = Cure("Ask for a larger margin.", f"{config.loss}.{name}", f"{now + nearer * 0.2:g}")
+    return Insight("dead_margin", sentence, "active_share", frame.active_share, cure)
+
+
+def _low_temperature(config: RunConfig, frame: Frame) -> Insight | None:
+    mark = next((m for m in frame.marks if m.kind == "temperature"), None)
+    if mark is None or mark.value >= LOW_TEMPERATURE or not frame.active_share < SHARP_SHARE:
+        return None
+    sentence = (
+        f"At temperature {mark.value:g} only {100 * frame.active_share:.1f} % of the pairs carry weight: "
+        "each anchor sees little but its nearest negative."
+    )
+    cure = Cure("Raise the temperature.", f"{config.loss}.temperature", "0.1")
+    return Insight("low_temperature", sentence, "active_share", frame.active_share, cure)
+
+
+def _active_share(frame: Frame) -> Insight | None:
+    share = frame.active_share
+    if math.isnan(share):
+        return None
+    sentence = f"{100 * share:.0f} % of the batch's pairs are active: they still have a gradient."
+    return Insight("active_share", sentence, "active_share", share)
+
+
+def _margin_option(config: RunConfig) -> str:
+    declared = catalog.get(config.loss).params
+    return next((name for name in ("neg_margin", "margin") if name in declared), "")
+
+
+def _is_similarity(config: RunConfig) -> bool:
+    distance = catalog.get(config.loss).default_distance()
+    return bool(getattr(distance, "is_inverted", False))
