@@ -37,6 +37,7 @@ class BaseLoss(Declared, nn.Module):
     paper: ClassVar[Paper]
     activity: ClassVar[str] = "hinge"  # hinge: a pair is active when its weight is not 0; or softmax
     pml: ClassVar[PmlSpelling | None] = None
+    needs_similarity: ClassVar[bool] = False  # a distance is refused
     default_distance: ClassVar[Callable[[], Distance]] = LpDistance
     default_reducer: ClassVar[Callable[[], Reducer | None]] = MeanReducer
     parts: ClassVar[tuple[str, ...]] = (
@@ -75,6 +76,11 @@ class BaseLoss(Declared, nn.Module):
         if name == "embedding_reg_weight":
             return _REG_WEIGHT.check(1.0 if value is None else value, owner)
         kind = _KINDS.get(name)
+        if self.needs_similarity and isinstance(value, Distance) and not value.is_inverted:
+            raise TypeError(
+                f"{owner}: distance must be a similarity, such as CosineSimilarity(), "
+                f"got {type(value).__name__}"
+            )
         if kind is None or isinstance(value, kind) or (value is None and "regularizer" in name):
             return value
         raise TypeError(f"{owner}: {name} must be a {kind.__name__}, got {value!r}")

@@ -47,7 +47,7 @@ class Declared:
 
 
 def _unknown(owner: str, name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     hint = f"did you mean {near[0]}?" if near else f"its options are {', '.join(known) or 'none'}"
     return f"{owner}: has no option {name!r}; {hint}"
 

@@ -24,6 +24,8 @@ class Batch:
     indices: Indices | None
     ref_emb: Tensor | None  # (R, D)
     ref_labels: Tensor | None  # (R,)
+    given_dtype: torch.dtype  # of the embeddings as they came
+    autocast: bool  # whether the loss was called under autocast
 
     @property
     def references(self) -> Tensor:
@@ -67,7 +69,7 @@ def read(
     indices = None
     if indices_tuple is not None:
         indices = read_indices(owner, indices_tuple, len(x), len(x) if y is None else len(y), x)
-    return Batch(x, labels, indices, y, ref_labels)
+    return Batch(x, labels, indices, y, ref_labels, embeddings.dtype, autocasting(embeddings))
 
 
 def _embeddings(owner: str, name: str, x: Any) -> Tensor:

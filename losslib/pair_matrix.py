@@ -9,6 +9,7 @@ from losslib.distances import Distance
 from losslib.inputs import Batch
 from losslib.pairs import label_masks
 from losslib.terms import DenseTerm, IndexedTerm, Term
+from losslib.triplets import joined, sampled
 from losslib.types import PairIndices, TripletIndices
 
 
@@ -92,6 +93,25 @@ class Pairs:
         if self.listed is None:
             return DenseTerm(values, self.negative if where is None else self.negative & where)
         return _gathered(values, self.listed.neg_anchors, self.listed.negatives, where)
+
+    def over_pairs(self, of_positives: Tensor, of_negatives: Tensor) -> Term:
+        """One term per positive or negative pair, jointly, from two matrices (B, R)."""
+        if self.listed is None:
+            return DenseTerm(
+                torch.where(self.positive, of_positives, of_negatives), self.positive | self.negative
+            )
+        near = _gathered(of_positives, self.listed.pos_anchors, self.listed.positives, None)
+        far = _gathered(of_negatives, self.listed.neg_anchors, self.listed.negatives, None)
+        places = tuple(torch.cat(both) for both in zip(near.indices, far.indices, strict=True))
+        return IndexedTerm(torch.cat([near.losses, far.losses]), places)
+
+    def triplets(self, per_anchor: int | str) -> TripletIndices | None:
+        """The triplets given, or `per_anchor` drawn for each anchor; None means all those of the masks."""
+        if self.batch.indices is not None:
+            return joined(self.batch.indices)
+        if isinstance(per_anchor, str):
+            return None
+        return sampled(self.positive, self.negative, per_anchor)
 
     def over_anchors(self, values: Tensor, where: Tensor) -> Term:
         """One term per anchor of a mask (B,), from values (B,)."""

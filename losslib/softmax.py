@@ -12,7 +12,11 @@ def logsumexp_over(logits: Tensor, weight: Tensor) -> Tensor:
 
     logits: (B, R). weight: (B, R), boolean or how often an entry counts.
     """
-    return torch.logsumexp(logits + weight.to(logits.dtype).log(), dim=1)
+    weight = weight.to(logits.dtype)
+    # a row of -inf alone has no gradient: such rows count every entry and are masked afterwards
+    empty = weight.sum(1, keepdim=True) == 0
+    total = torch.logsumexp(logits + (weight + empty).log(), dim=1)
+    return total.masked_fill(empty.squeeze(1), -torch.inf)
 
 
 def softplus(x: Tensor) -> Tensor:

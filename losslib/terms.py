@@ -101,12 +101,17 @@ class DenseTerm(Term):
         if self.weight.dtype != torch.bool:
             repeats = self.weight[places]
             places = tuple(place.repeat_interleave(repeats) for place in places)
-        places = tuple(place[:limit] for place in places)
-        return IndexedTerm(self.values[places], places[0] if len(places) == 1 else places, self.divisor)
+        term = IndexedTerm(self.values[places], places[0] if len(places) == 1 else places, self.divisor)
+        return term.to_indexed(limit)
 
 
 class IndexedTerm(Term):
-    """Values (T,) with index tensors; with `indices=None` a single value that needs no reduction."""
+    """Values (T,) with index tensors; with `indices=None` a single value that needs no reduction.
+
+    `sample_of` is the number of values that these are a sample of, None when they are all.
+    """
+
+    sample_of: int | None = None
 
     def __init__(self, losses: Tensor, indices: Any, divisor: Tensor | None = None) -> None:
         self._losses, self._indices, self.divisor = losses, indices, divisor
@@ -157,7 +162,9 @@ class IndexedTerm(Term):
             return self
         kept = self.indices
         kept = tuple(index[:limit] for index in kept) if isinstance(kept, tuple) else kept[:limit]
-        return IndexedTerm(self.losses[:limit], kept, self.divisor)
+        part = IndexedTerm(self.losses[:limit], kept, self.divisor)
+        part.sample_of = self.losses.numel()
+        return part
 
 
 def reduced_term(value: Tensor) -> IndexedTerm:

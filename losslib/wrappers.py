@@ -1,5 +1,167 @@
-"""Wrappers around losses."""
+"""Wrappers around losses: views of the same samples, and weighted sums."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from losslib.errors import ParameterError, ShapeError
+from losslib.terms import Term
+
+__all__ = ["MultipleLosses", "SelfSupervisedLoss"]
+
+Miner = Callable[..., Any]
+
+
+class SelfSupervisedLoss(nn.Module):
+    """Applies a loss to views of the same samples: row i of every view is one sample.
+
+    loss: any loss called on embeddings and labels.
+    symmetric: True makes every view an anchor and draws negatives from all views; False takes the first
+        view as anchors and the others as the reference set.
+    """
+
+    def __init__(self, loss: nn.Module, symmetric: bool = True) -> None:
+        super().__init__()
+        if not isinstance(loss, nn.Module):
+            raise TypeError(f"SelfSupervisedLoss: loss must be a loss, got {loss!r}")
+        if not isinstance(symmetric, bool):
+            raise ParameterError(f"SelfSupervisedLoss: symmetric must be True or False, got {symmetric!r}")
+        self.loss = loss
+        self.symmetric = symmetric
+
+    def forward(self, embeddings: Tensor, ref_emb: Tensor, *more_views: Tensor) -> Any:
+        """The loss of two or more views, all (B, D). Raises ShapeError where their shapes differ."""
+        return self.loss(**self._arguments(embeddings, ref_emb, *more_views))
+
+    def loss_terms(self, embeddings: Tensor, ref_emb: Tensor, *more_views: Tensor) -> dict[str, Term]:
+        """The unreduced terms by name."""
+        loss: Any = self.loss
+        terms: dict[str, Term] = loss.loss_terms(**self._arguments(embeddings, ref_emb, *more_views))
+        return terms
+
+    def _arguments(self, embeddings: Tensor, *others: Tensor) -> dict[str, Tensor]:
+        for number, view in enumerate(others, 2):
+            if view.shape != embeddings.shape:
+                raise ShapeError(
+                    f"SelfSupervisedLoss: view {number} must have shape {tuple(embeddings.shape)}, the first "
+                    f"view's, got {tuple(view.shape)}"
+                )
+        labels = torch.arange(len(embeddings), device=embeddings.device)
+        if self.symmetric:
+            return {"embeddings": torch.cat([embeddings, *others]), "labels": labels.repeat(1 + len(others))}
+        return {
+            "embeddings": embeddings,
+            "labels": labels,
+            "ref_emb": torch.cat(others),
+            "ref_labels": labels.repeat(len(others)),
+        }
+
+
+class MultipleLosses(nn.Module):
+    """Weighted sum of losses on the same inputs. Can be nested, and wrapped by other wrappers.
+
+    losses: losses by name, or a list of them.
+    miners: by the same names (or a list with None for gaps), each called on embeddings and labels (and the
+        reference set where there is one) for that loss's index tuple.
+    weights: numbers by the same names, or a list; 1 each when None.
+    """
+
+    def __init__(
+        self,
+        losses: Mapping[str, nn.Module] | Sequence[nn.Module],
+        miners: Mapping[str, Miner] | Sequence[Miner | None] | None = None,
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> None:
+        super().__init__()
+        named = _named("losses", losses, None)
+        if not named:
+            raise ParameterError("MultipleLosses: losses must hold at least one loss, got none")
+        for name, loss in named.items():
+            if not isinstance(loss, nn.Module):
+                raise TypeError(f"MultipleLosses: losses[{name!r}] must be a loss, got {loss!r}")
+        self.losses = nn.ModuleDict(named)
+        self.miners = {k: m for k, m in _named("miners", miners or {}, named).items() if m is not None}
+        self.weights = dict.fromkeys(named, 1.0) | _named("weights", weights or {}, named)
+        for name, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(weight):
+                raise ParameterError(
+                    f"MultipleLosses: weights[{name!r}] must be a finite number, got {weight!r}"
+                )
+
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None = None,
+        indices_tuple: Any = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> Tensor:
+        """The weighted sum, 0-d. Raises ValueError when both an index tuple and miners are given."""
+        total: Tensor | None = None
+        for name, loss in self.losses.items():
+            indices = self._indices(name, embeddings, labels, indices_tuple, ref_emb, ref_labels)
+            value = loss(embeddings, labels, indices, ref_emb, ref_labels)
+            if not isinstance(value, Tensor):
+                raise ValueError(
+                    f"MultipleLosses: losses[{name!r}] must give one number, got {type(value).__name__}"
+                )
+            total = value * self.weights[name] if total is None else total + value * self.weights[name]
+        assert total is not None
+        return total
+
+    def loss_terms(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None = None,
+        indices_tuple: Any = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> dict[str, Term]:
+        """The unreduced, unweighted terms of every loss, named `loss name.term name`."""
+        terms: dict[str, Term] = {}
+        loss: Any
+        for name, loss in self.losses.items():
+            indices = self._indices(name, embeddings, labels, indices_tuple, ref_emb, ref_labels)
+            own = loss.loss_terms(embeddings, labels, indices, ref_emb, ref_labels)
+            terms |= {f"{name}.{key}": term for key, term in own.items()}
+        return terms
+
+    def _indices(
+        self,
+        name: str,
+        embeddings: Tensor,
+        labels: Tensor | None,
+        given: Any,
+        ref_emb: Tensor | None,
+        ref_labels: Tensor | None,
+    ) -> Any:
+        if given is not None and self.miners:
+            raise ValueError("MultipleLosses: give indices_tuple or miners, got both")
+        miner = self.miners.get(name)
+        if miner is None:
+            return given
+        references = () if ref_emb is None else (ref_emb, ref_labels)
+        return miner(embeddings, labels, *references)
+
+
+def _named(what: str, given: Any, known: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Entries by name; a list takes the names of `known`, or its places."""
+    if isinstance(given, Mapping):
+        unknown = [] if known is None else [name for name in given if name not in known]
+        if unknown:
+            raise ParameterError(
+                f"MultipleLosses: {what} must be named as the losses are ({', '.join(known or ())}), "
+                f"got {', '.join(map(str, unknown))}"
+            )
+        return dict(given)
+    if known is None:
+        return {str(place): entry for place, entry in enumerate(given)}
+    if len(given) != len(known):
+        raise ParameterError(f"MultipleLosses: {what} must have {len(known)} entries, got {len(given)}")
+    return dict(zip(known, given, strict=True))

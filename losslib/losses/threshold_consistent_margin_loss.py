@@ -1,0 +1,108 @@
+"""Threshold-consistent margin loss."""
+
+from __future__ import annotations
+
+from losslib.base import PairLoss
+from losslib.distances import CosineSimilarity
+from losslib.pair_matrix import Pairs
+from losslib.params import Param, finite
+from losslib.reducers import Reducer, ratio
+from losslib.terms import Term, reduced_term
+from losslib.types import Mark, Paper, PmlSpelling
+
+
+def no_reducer() -> Reducer | None:
+    """The default reducer of a loss that reduces its own value."""
+    return None
+
+
+class ThresholdConsistentMarginLoss(PairLoss):
+    """Holds all positives above one similarity and all negatives below another, the same for every class.
+
+    A regulariser: it makes one threshold fit all classes, and is usually added to a metric loss. Only pairs
+    on the wrong side of their threshold have a gradient, and each side is averaged over those alone, so a
+    single bad pair pulls as hard as a thousand.
+
+    Shapes: embeddings (B, D), labels (B,), ref_emb (R, D), ref_labels (R,).
+
+    Returns the weighted sum of both mean violations (0-d); a side without violation adds 0.
+
+    Raises ParameterError for options outside their domain, ShapeError and TypeError for inputs, TypeError
+    for a distance that is not a similarity and for a `reducer`: the loss reduces its own value.
+
+    Terms: `loss`, the value itself, with indices None. Pairs exactly at a threshold count in the mean.
+
+    Numerics: masked sums and counts; pairs are never written out.
+
+    Differs from pytorch-metric-learning 2.9, which ignores the reference set.
+
+    Example: one positive at similarity 0.8 and one negative at 0.4, defaults: 0.9 - 0.8 = 0.1.
+    """
+
+    title = "Threshold-consistent margin"
+    summary = "Holds all positives above one similarity and all negatives below another, for every class."
+    family = "pair"
+    activity = "hinge"
+    paper = Paper(
+        "Zhang, Xu, Zhang, Tseng, Vasconcelos, Soatto",
+        2024,
+        "Threshold-Consistent Margin Loss for Open-World Deep Metric Learning",
+        "https://arxiv.org/abs/2307.04047",
+    )
+    equation = (
+        r"\lambda^+ \frac{\sum_{s \in S^+} (m^+ - s) \, 1_{s \le m^+}}{\sum_{s \in S^+} 1_{s \le m^+}}"
+        r" + \lambda^- \frac{\sum_{s \in S^-} (s - m^-) \, 1_{s \ge m^-}}{\sum_{s \in S^-} 1_{s \ge m^-}}"
+    )
+    pml = PmlSpelling("ThresholdConsistentMarginLoss")
+    default_distance = CosineSimilarity
+    default_reducer = staticmethod(no_reducer)
+    needs_similarity = True
+    parts = ("distance", "embedding_regularizer", "embedding_reg_weight")
+
+    lambda_plus = Param(
+        1.0,
+        valid=finite,
+        explore=(0.0, 5.0),
+        symbol=r"\lambda^+",
+        meaning="weight of the positives' violation",
+        larger="pulls positives harder",
+    )
+    lambda_minus = Param(
+        1.0,
+        valid=finite,
+        explore=(0.0, 5.0),
+        symbol=r"\lambda^-",
+        meaning="weight of the negatives' violation",
+        larger="pushes negatives harder",
+    )
+    margin_plus = Param(
+        0.9,
+        valid=finite,
+        explore=(0.0, 1.0),
+        symbol="m^+",
+        meaning="similarity at or below which a positive pair contributes",
+        larger="asks for tighter classes",
+    )
+    margin_minus = Param(
+        0.5,
+        valid=finite,
+        explore=(-0.5, 1.0),
+        symbol="m^-",
+        meaning="similarity at or above which a negative pair contributes",
+        larger="tolerates nearer negatives",
+    )
+
+    def terms(self, pairs: Pairs) -> dict[str, Term]:
+        """`loss`, already reduced."""
+        similarity = pairs.values
+        low = pairs.over_positives(self.margin_plus - similarity, similarity <= self.margin_plus)
+        high = pairs.over_negatives(similarity - self.margin_minus, similarity >= self.margin_minus)
+        value = self.lambda_plus * ratio(low.sum(), low.count())
+        return {"loss": reduced_term(value + self.lambda_minus * ratio(high.sum(), high.count()))}
+
+    def marks(self) -> tuple[Mark, ...]:
+        """Both thresholds, as lines."""
+        return (
+            Mark("line", "positive", self.margin_plus, "m^+", "positive threshold"),
+            Mark("line", "negative", self.margin_minus, "m^-", "negative threshold"),
+        )
