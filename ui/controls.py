@@ -25,7 +25,8 @@ def control(
         choices: what is offered, where that depends on other settings.
         on_change: called when a person changes the value.
     """
-    label, bound = param.title, {"key": key, "help": help_text(param), "on_change": on_change}
+    label = param.title
+    bound: dict[str, Any] = {"key": key, "help": help_text(param), "on_change": on_change}
     offered = list(choices) or offered_values(param, key)
     value: Any
     if param.kind == "bool":

@@ -53,7 +53,7 @@ def draw_navigation() -> None:
     with st.sidebar:
         group = ""
         for entry in entries():
-            if entry.group != group:
-                group = entry.group
-                st.caption(group)
+            if entry.group not in (group, entry.title):
+                st.caption(entry.group)
+            group = entry.group
             st.page_link(entry.path, label=entry.title, help=entry.summary or None)

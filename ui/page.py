@@ -10,13 +10,19 @@ import streamlit as st
 from ui.errors import show_error
 from ui.navigation import draw_navigation
 
+# Streamlit's own padding leaves a third of a projector's picture empty.
+STYLE = """
+.stMainBlockContainer { padding: 2.2rem 2rem 2rem; }
+[data-testid="stSidebarHeader"] { height: 2rem; }
+@media (max-width: 640px) { .stMainBlockContainer { padding: 3rem 1rem 2rem; } }
+"""
+
 
 @contextmanager
 def page(title: str, summary: str) -> Iterator[None]:
     """Everything a page draws belongs inside: `with page(TITLE, SUMMARY): ...`."""
     st.set_page_config(page_title=f"{title}, Loss Lab", layout="wide")
-    # Streamlit's own top padding leaves a third of a projector's picture empty.
-    st.html("<style>.stMainBlockContainer{padding-top:2.6rem;padding-bottom:2rem}</style>")
+    st.html(f"<style>{STYLE}</style>")
     draw_navigation()
     st.title(title, anchor=False)
     st.caption(summary)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from lab.config import LEARNING_RATE, RunConfig, live_options
+from losslib.errors import ParameterError
 from ui.live.route import VIEWERS, command
 from ui.server import scheduler
 
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
 
 TOKEN = "run.token"
 NOTICE = "run.notice"
+OWNER = "run.owner"
 
 
 def present_run() -> LiveRun | None:
@@ -28,13 +33,31 @@ def run_for(wanted: RunConfig) -> LiveRun:
     """This session's run, opened if there is none. Before its first step it simply follows the controls."""
     run = present_run()
     if run is None:
-        run = scheduler().open(wanted)
+        owner = st.session_state.setdefault(OWNER, secrets.token_hex(8))
+        run = scheduler().open(wanted, owner)
         st.session_state[TOKEN] = run.token
-    elif run.step == 0 and run.state not in ("running",) and basis(run.config) != basis(wanted):
+    elif run.step == 0 and run.state != "running" and basis(run.config) != basis(wanted):
         run.reset(wanted)
-    elif wanted.steps > run.config.steps and run.step > 0:
-        run.extend(wanted.steps - run.config.steps)
+    elif wanted.steps > run.total and run.step > 0:
+        run.extend(wanted.steps - run.total)
+    belongs_here(run.token)
     return run
+
+
+def orphan(token: str) -> None:
+    """Nobody may come back: the run has a minute of grace."""
+    run = scheduler().get(token)
+    if run is not None:
+        run.orphan()
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=orphan)
+def belongs_here(token: str) -> str:
+    """Remembered as long as the session is connected; released at a closed tab and at every network blip."""
+    run = scheduler().get(token)
+    if run is not None:
+        run.adopt()
+    return token
 
 
 def basis(config: RunConfig) -> RunConfig:
@@ -65,24 +88,33 @@ def change(key: str) -> None:
         return
     owner, _, name = key.rpartition(".")
     if owner in ("", run.config.loss):
-        run.change(name, value)
+        with told():
+            run.change(name, value)
 
 
 def act(name: str) -> None:
     """Play, pause or step."""
     run = present_run()
-    if run is None:
-        return
-    if name == "play" and run.state == "finished":
-        run.extend(run.config.steps)
-    command(run, name)
+    if run is not None:
+        with told():
+            command(run, name)
 
 
 def restart(wanted: RunConfig) -> None:
     """Back to step 0 with the settings shown; the same seed gives the same run."""
     run = present_run()
     if run is not None:
-        run.reset(wanted)
+        with told():
+            run.reset(wanted)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """A refusal becomes a sentence on the page instead of an error."""
+    try:
+        yield
+    except ParameterError as error:
+        st.session_state[NOTICE] = str(error)
 
 
 def adopt(token: str) -> None:
@@ -93,6 +125,7 @@ def adopt(token: str) -> None:
     mine = st.session_state.get(TOKEN)
     if mine:
         scheduler().close(mine)
+    former.adopt()
     st.session_state[TOKEN] = token
 
 
@@ -110,4 +143,4 @@ def show_notice() -> None:
     """What happened to the run behind the person's back, once."""
     notice: Any = st.session_state.pop(NOTICE, "")
     if notice:
-        st.info(notice)
+        st.info(f"{notice[:1].upper()}{notice[1:]}")

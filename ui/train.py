@@ -20,7 +20,7 @@ from ui.session import act, change, pending, restart
 if TYPE_CHECKING:
     from lab.scheduler import LiveRun
 
-SPEEDS: dict[str, float | None] = {"2 a second": 2.0, "5 a second": 5.0, "20 a second": 20.0, "full": None}
+SPEEDS: dict[str, float | None] = {"2 steps/s": 2.0, "5 steps/s": 5.0, "20 steps/s": 20.0, "full": None}
 
 
 def structure() -> dict[str, str]:
@@ -88,7 +88,7 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
             help="Back to step 0 with the settings shown. The same seed gives the same run.",
         )
         speed = st.selectbox(
-            "Steps",
+            "Speed",
             list(SPEEDS),
             len(SPEEDS) - 1,
             key="speed",

@@ -107,7 +107,9 @@ def test_text_that_means_nothing_is_refused_in_a_sentence():
 
 
 def test_help_says_what_it_is_its_symbol_and_what_is_accepted():
-    param = Param(1, valid=Integer(1, 9), name="n", symbol="k", meaning="number of neighbours", larger="smooths")
+    param = Param(
+        1, valid=Integer(1, 9), name="n", symbol="k", meaning="number of neighbours", larger="smooths"
+    )
     assert help_text(param) == (
         "Number of neighbours. Symbol: $k$. A larger value smooths. Accepts a whole number from 1 to 9."
     )

@@ -9,7 +9,11 @@ import numpy as np
 from lab import glossary
 
 if TYPE_CHECKING:
-    from lab.scheduler import LiveRun
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from lab.config import RunConfig
 
 TERMS = (
     "embedding",
@@ -26,16 +30,20 @@ TERMS = (
 )
 
 
-def describe(run: LiveRun) -> dict[str, Any]:
-    """Class names, the distance and which way is closer, chance, and the terms the panel explains."""
+def describe(config: RunConfig, classes: NDArray[np.int32], class_names: Sequence[str]) -> dict[str, Any]:
+    """Class names, the distance and which way is closer, chance, and the terms the panel explains.
+
+    Args:
+        config: of the run.
+        classes: of the points of the map, (N,).
+        class_names: C names.
+    """
     from losslib import catalog
 
-    config, data, probe = run.config, run.data, np.asarray(run.probe)
-    loss = catalog.get(config.loss)
-    distance = loss(**dict(config.loss_options)).distance
-    shares = np.bincount(data.labels[probe]) / max(1, len(probe))
+    distance = catalog.get(config.loss)(**config.loss_values).distance
+    shares = np.bincount(classes) / max(1, len(classes))
     return {
-        "classes": list(data.class_names),
+        "classes": list(class_names),
         "data": config.data,
         "loss": config.loss,
         "dim": config.dim,

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from lab.insights import insights
 from ui.live.about import describe
-from ui.live.wire import pack_frame, pack_hello, pack_images, pack_state
+from ui.live.wire import mark_notes, pack_frame, pack_hello, pack_images, pack_state
 
 if TYPE_CHECKING:
-    from lab.scheduler import LiveRun
-
     from lab.frame import Frame
     from lab.recording import Recording
+    from lab.scheduler import LiveRun
 
 # Besides the newest frame a packet carries a few older ones, so that scrubbing has no gaps.
 OLDER_FRAMES = 7
@@ -52,44 +50,45 @@ class Feed:
 
     def _frames(self) -> list[bytes]:
         run = self.run
-        recording, data, probe = run.recording, run.data, run.probe
-        frames = list(recording.frames) if recording is not None else []
-        if data is None or probe is None or not frames or len(frames[-1].positions) != len(probe):
+        if run.state in ("queued", "preparing"):
+            return []  # the former run's frames are old news, the new one has none
+        recording, data = run.recording, run.data
+        if recording is None or data is None or not recording.frames:
             return []
+        frames = recording.frames
         parts: list[bytes] = []
         if recording is not self._recording:
             self._recording = recording
             self._sent = set()
             self._told = {}
             self.epoch += 1
-            classes = np.asarray(data.labels, dtype="<u2")
-            parts.append(pack_hello(self.epoch, describe(run), np.asarray(probe), classes))
+            about = describe(recording.config, recording.labels, recording.class_names)
+            parts.append(pack_hello(self.epoch, about, recording.probe, data.labels))
             self._owes_images = self._wants_images and data.images is not None
         waiting = [frame for frame in frames if frame.step not in self._sent]
         if waiting:
             chosen = [*waiting[:-1][:OLDER_FRAMES], waiting[-1]]
-            parts += [self._one(frame) for frame in chosen]
+            parts += [self._one(recording, frame) for frame in chosen]
         elif self._owes_images and data.images is not None and data.images.nbytes <= LARGEST_IMAGES:
             # Pictures come after the first frames: they are only needed once somebody points at something.
             self._owes_images = False
             parts.append(pack_images(self.epoch, data.images))
         return parts
 
-    def _one(self, frame: Frame) -> bytes:
+    def _one(self, recording: Recording, frame: Frame) -> bytes:
         self._sent.add(frame.step)
         self.frames_sent += 1
-        return pack_frame(self.epoch, frame, sent_ms=time.time() * 1000)
+        return pack_frame(self.epoch, frame, insights(recording, frame), sent_ms=time.time() * 1000)
 
 
 def state_of(run: LiveRun) -> dict[str, Any]:
     """Where the run stands, as the panel tells it."""
-    config = run.config
-    events = [] if config is None else config.events
     return {
         "state": run.state,
         "reason": run.reason,
         "step": run.step,
         "total": run.total,
         "speed": run.speed,
-        "events": [{"step": e.step, "name": e.name, "value": e.value} for e in events],
+        "events": [{"step": e.step, "name": e.name, "value": e.value} for e in run.config.events],
+        "marks": mark_notes(run.marks),
     }

@@ -15,6 +15,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit import config as streamlit_config
 
+from losslib.errors import ParameterError
 from ui.live.feed import Feed
 from ui.server import scheduler
 
@@ -29,6 +30,7 @@ MAX_VIEWERS = 4
 MESSAGES_PER_SECOND, MESSAGE_BURST = 120.0, 240.0
 FRAME_SECONDS = 1 / 30
 STATE_SECONDS = 0.2
+MORE_STEPS = 300
 COMMANDS = ("play", "pause", "step")
 
 VIEWERS: Counter[str] = Counter()
@@ -57,13 +59,16 @@ def same_origin(socket: WebSocket) -> bool:
 
 
 def command(run: LiveRun, name: str) -> None:
-    """What the keys of the panel ask for."""
+    """Play, pause or step. Raises ParameterError when the run may not be made longer."""
     if name == "play":
+        if run.state == "finished":
+            run.extend(min(run.total, MORE_STEPS))
         run.play()
     elif name == "pause":
         run.pause()
     elif name == "step":
-        run.pause()
+        if run.state == "finished":
+            run.extend(1)
         run.advance(1)
 
 
@@ -141,6 +146,10 @@ class Viewer:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.wake.wait(), timeout=1.0)
             self.wake.clear()
+            # Said again and again: a blip of the session's own connection makes the run an orphan.
+            self.run.attach(self.id)
+            if self.run.state == "closed":
+                return await self.refuse(NO_SUCH_RUN, "no such run")
             with_frames = self.acknowledged
             if with_frames:
                 await asyncio.sleep(max(0.0, last_frame + FRAME_SECONDS - time.monotonic()))
@@ -172,7 +181,8 @@ class Viewer:
                 self.acknowledged = True
                 self.wake.set()
             elif name in COMMANDS:
-                command(self.run, name)
+                with contextlib.suppress(ParameterError):  # the button says the same in a sentence
+                    command(self.run, name)
             else:
                 return await self.refuse(POLICY, "unknown message")
 

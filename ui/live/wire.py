@@ -11,9 +11,10 @@ Bodies by kind:
 - HELLO: u32 length, JSON (names, ranges, directions), padding, u32 sample of each point, u16 class of each
   sample of the data set. Sent once an epoch.
 - FRAME: `FRAME_HEAD`, then f32 positive bins, f32 negative bins, u16 x and y of each point,
-  u16 class of each batch row, u8 pair weights (rows × rows), padding, JSON (marks, terms, pairs).
+  u16 class of each batch row, u8 pair weights (rows × rows), padding, JSON (marks, insights,
+  terms, pairs).
   A coordinate is `low + q * scale` with one scale for both axes.
-- STATE: JSON (state, reason, step, total, speed, events).
+- STATE: JSON (state, reason, step, total, speed, events, marks in force).
 - IMAGES: u32 count, u32 height, u32 width, u32 length, then zlib-compressed u8 pixels, one image a sample.
 
 Numbers that were not measured are NaN in binary fields and null in JSON.
@@ -30,12 +31,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from lab.frame import Frame
+    from lab.insights import Insight
+    from losslib.types import Mark
 
     Array: TypeAlias = NDArray[Any]
 
@@ -93,11 +96,14 @@ def pack_images(epoch: int, images: Array) -> bytes:
     return pack(IMAGES, epoch, struct.pack("<IIII", count, height, width, len(squeezed)), squeezed)
 
 
-def pack_frame(epoch: int, frame: Frame, sent_ms: float = 0.0) -> bytes:
-    """One frame of a recording. `sent_ms` is the time it leaves, for measuring the way to the screen."""
+def pack_frame(epoch: int, frame: Frame, insights: Sequence[Insight] = (), sent_ms: float = 0.0) -> bytes:
+    """One frame of a recording with what it says in words.
+
+    `sent_ms` is the time it leaves, for measuring the way to the screen.
+    """
     low, scale, positions = quantise(frame.positions)
     batch = frame.batch
-    rows = 0 if batch is None else len(batch.labels)
+    rows = len(batch.labels)
     histogram = frame.histogram
     measured: dict[str, float | None] = {**frame.quality, **frame.collapse}
     measured |= {
@@ -119,12 +125,11 @@ def pack_frame(epoch: int, frame: Frame, sent_ms: float = 0.0) -> bytes:
         np.ascontiguousarray(histogram.positive, dtype="<f4").tobytes(),
         np.ascontiguousarray(histogram.negative, dtype="<f4").tobytes(),
         positions.tobytes(),
+        np.ascontiguousarray(batch.labels, dtype="<u2").tobytes(),
+        np.ascontiguousarray(batch.weights, dtype=np.uint8).tobytes(),
     ]
-    if batch is not None:
-        parts.append(np.ascontiguousarray(batch.labels, dtype="<u2").tobytes())
-        parts.append(np.ascontiguousarray(batch.weights, dtype=np.uint8).tobytes())
     filled = sum(len(part) for part in parts)
-    return pack(FRAME, epoch, *parts, b"\0" * (-filled % 4), _json(_notes(frame)))
+    return pack(FRAME, epoch, *parts, b"\0" * (-filled % 4), _json(_notes(frame, insights)))
 
 
 def quantise(positions: Array) -> tuple[tuple[float, float], float, Array]:
@@ -141,12 +146,19 @@ def quantise(positions: Array) -> tuple[tuple[float, float], float, Array]:
     return (float(low[0]), float(low[1])), scale, whole
 
 
-def _notes(frame: Frame) -> dict[str, Any]:
-    top = [] if frame.batch is None else frame.batch.top
+def mark_notes(marks: Sequence[Mark]) -> list[dict[str, Any]]:
+    """Margins and temperature, to be drawn on the histograms."""
+    return [
+        {"kind": m.kind, "side": m.side, "value": m.value, "symbol": m.symbol, "label": m.label}
+        for m in marks
+    ]
+
+
+def _notes(frame: Frame, insights: Sequence[Insight]) -> dict[str, Any]:
     return {
-        "marks": [
-            {"kind": m.kind, "side": m.side, "value": m.value, "symbol": m.symbol, "label": m.label}
-            for m in frame.marks
+        "marks": mark_notes(frame.marks),
+        "insights": [
+            {"kind": i.kind, "sentence": i.sentence, "cure": i.cure.text if i.cure else ""} for i in insights
         ],
         "terms": [
             {"name": t.name, "count": t.count, "total": t.total, "active": t.active} for t in frame.terms
@@ -159,7 +171,7 @@ def _notes(frame: Frame) -> dict[str, Any]:
                 "value": p.value,
                 "share": p.share,
             }
-            for p in top
+            for p in frame.batch.top
         ],
     }
 

@@ -229,6 +229,12 @@ function histogramSummary(frame, hello) {
     short(far.median) + "; " + percent(share) + " of negative pairs are at least as close as the median positive.";
 }
 
+function marksSentence(frame) {
+  const marks = frame.marks.filter((mark) => mark.value !== null);
+  const named = marks.map((mark) => mark.label + " " + short(mark.value));
+  return "Histograms of positive and negative pairs" + (named.length ? ", drawn on them: " + named.join(", ") : "");
+}
+
 function activeSentence(frame) {
   if (!Number.isFinite(frame.active_share)) return "This loss does not say which pairs of the batch are active.";
   if (frame.active_share === 0) return "No pair of this batch has a gradient: the margin is satisfied everywhere.";

@@ -53,6 +53,7 @@ class PairHeat {
   }
 }
 
+const LISTED = 10;
 const COLOURS = new Map();
 function rgb(colour) {
   if (!COLOURS.has(colour)) {
@@ -66,13 +67,14 @@ function rgb(colour) {
 
 function pairsSummary(frame) {
   if (!frame.pairs.length) return "No pair of this batch carries any loss.";
-  const carried = frame.pairs.reduce((sum, pair) => sum + (pair.share || 0), 0);
-  return "The " + frame.pairs.length + " heaviest pairs carry " + percent(carried) + " of the batch's pair weight.";
+  const listed = frame.pairs.slice(0, LISTED);
+  const carried = listed.reduce((sum, pair) => sum + (pair.share || 0), 0);
+  return "The " + listed.length + " heaviest pairs carry " + percent(carried) + " of the batch's pair weight.";
 }
 
 function drawPairs(list, frame, hello, images) {
   const word = hello.inverted ? "similarity " : "distance ";
-  list.replaceChildren(...frame.pairs.map((pair) => {
+  list.replaceChildren(...frame.pairs.slice(0, LISTED).map((pair) => {
     const row = document.createElement("li");
     if (images) row.append(thumbnail(images, pair.anchor, 28), thumbnail(images, pair.other, 28));
     const name = (sample) => hello.classes[hello.classOf[sample]];
@@ -81,7 +83,7 @@ function drawPairs(list, frame, hello, images) {
       ", " + word + short(pair.value);
     const share = document.createElement("span");
     share.className = "share";
-    share.textContent = (100 * pair.share).toFixed(1) + " %";
+    share.textContent = short(100 * pair.share) + " %";
     row.append(text, share);
     return row;
   }));

@@ -9,6 +9,7 @@ const WORDS = {
   finished: "finished: Play trains on",
   diverged: "stopped: the numbers diverged",
   failed: "stopped",
+  closed: "closed",
 };
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -166,7 +167,8 @@ class LivePanel {
     const frame = this.frames[at];
     if (this.legendOf !== this.themeKey + this.epoch) this.drawOnce();
     this.map.draw(frame, this.theme, this.themeKey);
-    this.histogram.draw(frame, this.hello, this.theme);
+    const live = this.shown === null && this.state.marks;
+    this.histogram.draw(live ? { ...frame, marks: this.state.marks } : frame, this.hello, this.theme);
     this.drawCurves(frame);
     this.heat.draw(frame, this.theme);
     this.drawTexts(frame, at);
@@ -213,7 +215,7 @@ class LivePanel {
     this.legendOf = this.themeKey + this.epoch;
     drawLegend(this.find("legend"), this.map, this.theme, () => this.later());
     const direction = this.hello.inverted ? "larger is closer" : "smaller is closer";
-    this.find("histogram-title").textContent = "Pairs by " + this.hello.distance + " (" + direction + ")";
+    this.find("histogram-title").textContent = "Pairs: " + this.hello.distance + " (" + direction + ")";
     this.find("map-title").title = this.hello.map_note;
     this.root.style.setProperty("--key", classColour(this.theme, 2));
   }
@@ -238,6 +240,7 @@ class LivePanel {
     setText(this.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + hello.map_note);
     setText(this.find("active-summary"), activeSentence(frame));
     setText(this.find("histogram-summary"), histogramSummary(frame, hello));
+    this.find("histogram").setAttribute("aria-label", marksSentence(this.shown === null && this.state.marks ? this.state : frame));
     setText(this.find("loss-summary"), "Loss " + short(frame.loss) + " at step " + frame.step + ", " +
       short(this.frames[0].loss) + " at step " + this.frames[0].step + ".");
     const precise = latestKnown(this.frames, "map_at_r", at);
@@ -245,6 +248,7 @@ class LivePanel {
       ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
     setText(this.find("pairs-summary"), pairsSummary(frame));
     this.find("heat-view").hidden = !frame.rows;
+    this.drawInsights(frame.insights);
     this.drawGauges(frame);
     drawPairs(this.find("pairs"), frame, hello, this.images);
   }
@@ -265,6 +269,20 @@ class LivePanel {
       setText(box.children[k].querySelector("dd"), value);
       setText(box.children[k].querySelector("small"), beside);
     });
+  }
+
+  drawInsights(found) {
+    const list = this.find("insights");
+    const key = JSON.stringify(found);
+    if (key === this.insightKey) return;
+    this.insightKey = key;
+    list.replaceChildren(...found.map(({ kind, sentence, cure }) => {
+      const row = document.createElement("li");
+      row.dataset.kind = kind;
+      row.className = cure ? "trouble" : "";
+      row.textContent = cure ? sentence + " " + cure : sentence;
+      return row;
+    }));
   }
 
   show(place) {

@@ -1,0 +1,70 @@
+"""What a person reads off the live panel, for the browser tests."""
+
+import re
+import time
+
+
+class Panel:
+    """The live panel of one tab."""
+
+    def __init__(self, page):
+        self.page = page
+        self.root = page.locator(".lab")
+        self.root.wait_for(state="visible")
+
+    def data(self, name):
+        return self.root.get_attribute(f"data-{name}") or ""
+
+    @property
+    def step(self):
+        text = self.page.get_by_role("status").filter(has_text="step").first.inner_text()
+        return int(re.fullmatch(r"step (\d+)", text)[1])
+
+    @property
+    def state(self):
+        return self.data("state")
+
+    def wait(self, condition, what, seconds=40):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if condition():
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(
+            f"waited {seconds} s for {what}; state {self.state!r}, step {self.step}, "
+            f"frames {self.data('frames')!r}, transport {self.data('transport')!r}"
+        )
+
+    def wait_ready(self):
+        self.wait(lambda: int(self.data("frames") or 0) >= 1, "the first frame")
+        return self
+
+    def wait_step(self, least):
+        self.wait(lambda: self.step >= least, f"step {least}")
+
+    def wait_state(self, *names):
+        self.wait(lambda: self.state in names, f"state {names}")
+
+    def press(self, name):
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def inks(self, name):
+        """How many different colours a canvas shows, and the share of its pixels that are not transparent."""
+        return self.root.locator(f"canvas.{name}").evaluate(
+            """canvas => {
+                const { width, height } = canvas;
+                const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+                const colours = new Set();
+                let drawn = 0;
+                for (let k = 0; k < pixels.length; k += 4) {
+                    if (pixels[k + 3] < 200) continue;
+                    drawn += 1;
+                    colours.add([pixels[k] >> 4, pixels[k + 1] >> 4, pixels[k + 2] >> 4].join());
+                }
+                return [colours.size, drawn / (width * height)];
+            }"""
+        )
+
+    def picture(self, name):
+        """The canvas's content, to see whether it changed."""
+        return self.root.locator(f"canvas.{name}").evaluate("canvas => canvas.toDataURL()")

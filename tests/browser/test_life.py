@@ -1,0 +1,144 @@
+"""What browsers do: deep links, reloads, page switches, refused values, no socket, a path before the server."""
+
+import pytest
+
+from tests.browser.conftest import Server
+from tests.browser.panel import Panel
+
+pytestmark = pytest.mark.browser
+BLOBS = "/train?data=blobs"
+
+
+def test_deep_link_as_the_very_first_visit(chromium, tmp_path):
+    server = Server(tmp_path / "log.txt").wait()
+    context = chromium(viewport={"width": 1280, "height": 900})
+    try:
+        page = context.new_page()
+        page.goto(f"{server.url}/train?data=moons&loss=NTXentLoss&NTXentLoss.temperature=0.5&seed=3")
+        panel = Panel(page).wait_ready()
+        assert panel.step == 0
+        assert "temperature 0.5" in panel.root.locator("canvas.histogram").get_attribute("aria-label")
+        sidebar = page.get_by_test_id("stSidebar")
+        assert sidebar.get_by_role("link", name="Home").count() == 1
+        assert sidebar.get_by_role("link", name="Train").count() == 1
+        assert "moons" in sidebar.inner_text()
+        sidebar.get_by_role("link", name="Home").click()
+        page.get_by_role("heading", name="Loss Lab").wait_for()
+    finally:
+        context.close()
+        server.stop()
+
+
+def test_home_leads_to_a_preset_that_runs(tab):
+    page = tab("/")
+    page.get_by_role("heading", name="Loss Lab").wait_for()
+    page.get_by_role("link", name="Open in Train").nth(2).click()
+    panel = Panel(page).wait_ready()
+    assert "loss=TripletMarginLoss" in page.url
+    panel.press("Step")
+    panel.wait(lambda: panel.step == 1, "one step")
+
+
+def test_reload_goes_on_with_the_same_run(tab):
+    page = tab(BLOBS)
+    panel = Panel(page).wait_ready()
+    panel.press("Play")
+    panel.wait_step(20)
+    panel.press("Pause")
+    panel.wait_state("paused")
+    held = panel.step
+    page.reload()
+    panel = Panel(page).wait_ready()
+    panel.wait(lambda: panel.step == held, f"step {held} again")
+    assert panel.state == "paused"
+    panel.wait(lambda: int(panel.data("received")) >= 15, "the history again")
+
+
+def test_another_page_and_back_keeps_run_and_settings(tab):
+    page = tab(BLOBS + "&seed=5")
+    panel = Panel(page).wait_ready()
+    panel.press("Play")
+    panel.wait_step(10)
+    panel.press("Pause")
+    panel.wait_state("paused")
+    held = panel.step
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Home").click()
+    page.get_by_role("heading", name="Loss Lab").wait_for()
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Train").click()
+    panel = Panel(page).wait_ready()
+    panel.wait(lambda: panel.step == held, f"step {held} again")
+    assert "data=blobs" in page.url
+    assert "seed=5" in page.url
+    assert page.get_by_text("not in the run shown").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("loss=NoSuchLoss", "no loss is called 'NoSuchLoss'"),
+        ("data=blobs&lr=-1", "lr must be a number > 0"),
+        ("data=blobs&dim=1", "dim must be a whole number from 2 to 512"),
+        ("data=blobs&encoder=cnn", "CNN needs images"),
+        ("data=blobs&colour=red", "no setting 'colour'"),
+        ("data=blobs&ContrastiveLoss.neg_margin=much", "neg_margin must be a finite number"),
+    ],
+)
+def test_refused_link_values_are_said(tab, query, sentence):
+    page = tab("/train?" + query)
+    page.get_by_text(sentence).first.wait_for()
+    assert Panel(page).wait_ready().step == 0
+
+
+def test_a_batch_larger_than_the_data_is_a_sentence(tab):
+    page = tab("/train?data=blobs&blobs.points=40&batch=4096")
+    page.get_by_text("batch").and_(page.get_by_text("4096")).first.wait_for()
+    assert "Traceback" not in page.locator("body").inner_text()
+
+
+def test_without_a_socket_frames_come_through_the_script(context, server):
+    page = context.new_page()
+    try:
+        page.route_web_socket("**/live/**", lambda socket: socket.close())
+        page.goto(server.url + BLOBS)
+        panel = Panel(page)
+        panel.wait(lambda: panel.data("transport") == "fragment", "the slower way")
+        panel.wait_ready()
+        panel.press("Play")
+        panel.wait_step(5)
+        assert panel.inks("map")[1] > 0.005
+        panel.press("Pause")
+    finally:
+        page.close()
+
+
+def test_under_a_base_path(chromium, tmp_path):
+    server = Server(tmp_path / "log.txt", "--server.baseUrlPath=lab").wait("/lab")
+    context = chromium(viewport={"width": 1280, "height": 900})
+    try:
+        page = context.new_page()
+        page.goto(f"{server.url}/lab/train?data=blobs")
+        panel = Panel(page).wait_ready()
+        assert panel.data("transport") == "socket"
+        panel.press("Step")
+        panel.wait(lambda: panel.step == 1, "one step")
+    finally:
+        context.close()
+        server.stop()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
+def test_nothing_sticks_out(chromium, server, width, scheme):
+    context = chromium(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    try:
+        page = context.new_page()
+        page.goto(server.url + BLOBS)
+        panel = Panel(page).wait_ready()
+        wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert wide <= page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
+        for name in ("map", "histogram", "loss", "quality", "heat"):
+            box = panel.root.locator(f"canvas.{name}").bounding_box()
+            assert box["width"] > 120, name
+            assert box["x"] >= 0, name
+            assert box["x"] + box["width"] <= width, name
+    finally:
+        context.close()
