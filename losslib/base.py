@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from losslib.declared import Declared
 from losslib.distances import Distance, LpDistance
 from losslib.inputs import Batch, read
+from losslib.learned import HoldsTensors
 from losslib.pair_matrix import Pairs
 from losslib.params import Param, finite
 from losslib.precision import without_autocast
@@ -22,7 +23,7 @@ from losslib.weights import PairWeights, weights_of
 _KINDS = {"distance": Distance, "reducer": Reducer, "embedding_regularizer": Regularizer}
 
 
-class BaseLoss(Declared, nn.Module):
+class BaseLoss(Declared, HoldsTensors):
     """A loss over embeddings. A subclass declares what it is and implements `compute`.
 
     Called as `loss(embeddings, labels=None, indices_tuple=None, ref_emb=None, ref_labels=None)`.
@@ -62,6 +63,10 @@ class BaseLoss(Declared, nn.Module):
                 setattr(self, name, default() if given is None else given)
         self.embedding_regularizer = parts.get("embedding_regularizer")
         self.embedding_reg_weight = parts.get("embedding_reg_weight", 1.0)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Called once all options are set: make what the loss holds, warn of combinations."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.params and not isinstance(value, (nn.Parameter, Tensor)):

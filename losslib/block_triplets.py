@@ -106,7 +106,8 @@ class BlockTripletsTerm(AllTripletsTerm):
 
     def _blocks(self) -> Iterator[slice]:
         rows, width = self.separation.shape
-        step = max(1, _BLOCK // max(1, self._columns.shape[1] * width))
+        largest = max(_BLOCK, 4 * rows * width)
+        step = max(1, largest // max(1, self._columns.shape[1] * width))
         return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
@@ -114,7 +115,7 @@ def _same(values: Tensor) -> Tensor:
     return values
 
 
-_BLOCK = 1 << 21  # values in memory at a time
+_BLOCK = 1 << 16  # values in memory at a time, or four matrices where that is more
 
 
 def _columns_of(positive: Tensor) -> Tensor:

@@ -63,7 +63,6 @@ def sampled(positive: Tensor, negative: Tensor, per_anchor: int) -> TripletIndic
 
 def _draw(mask: Tensor, times: int) -> Tensor:
     """Columns (B, times) drawn uniformly from the True entries of each row."""
-    reached = mask.cumsum(1)
     share = torch.rand(len(mask), times, dtype=torch.float64, device=mask.device)
-    rank = (share * reached[:, -1:]).long() + 1  # 1 .. number of entries
-    return torch.searchsorted(reached, rank)
+    rank = (share * mask.sum(1, keepdim=True)).long() + 1  # 1 .. number of entries
+    return torch.searchsorted(mask.cumsum(1), rank)

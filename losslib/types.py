@@ -41,7 +41,10 @@ class Paper:
 
 @dataclass(frozen=True)
 class PmlSpelling:
-    """The same loss in pytorch-metric-learning: its class, our option name to theirs where they differ."""
+    """The same loss in pytorch-metric-learning: its class, our option name to theirs where they differ.
+
+    An option renamed to the empty text has no counterpart there.
+    """
 
     class_name: str
     renamed: dict[str, str] = field(default_factory=dict)

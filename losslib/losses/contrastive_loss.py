@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from losslib.base import PairLoss
 from losslib.pair_matrix import Pairs
@@ -49,7 +48,7 @@ class ContrastiveLoss(PairLoss):
         "http://yann.lecun.com/exdb/publis/pdf/hadsell-chopra-lecun-06.pdf",
     )
     equation = r"\left[d_p - m_{pos}\right]_+ + \left[m_{neg} - d_n\right]_+"
-    pml = PmlSpelling("ContrastiveLoss")
+    pml = PmlSpelling("ContrastiveLoss", {"squared": ""})
     default_reducer = AvgNonZeroReducer
 
     pos_margin = Param(
@@ -79,13 +78,13 @@ class ContrastiveLoss(PairLoss):
         title="Squared hinges",
     )
 
-    def __init__(self, *values: Any, **options: Any) -> None:
-        super().__init__(*values, **options)
+    def prepare(self) -> None:
+        """Warn where a similarity meets the margins of a distance."""
         if self.distance.is_inverted and (self.pos_margin, self.neg_margin) == (0.0, 1.0):
             warnings.warn(
                 "ContrastiveLoss: margins 0 and 1 suit a distance; with a similarity use values such as "
                 "pos_margin=1, neg_margin=0",
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def terms(self, pairs: Pairs) -> dict[str, Term]:

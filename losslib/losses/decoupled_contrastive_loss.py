@@ -50,7 +50,10 @@ class DecoupledContrastiveLoss(PairLoss):
         "Decoupled Contrastive Learning",
         "https://arxiv.org/abs/2110.06848",
     )
-    equation = r"-w_{ap} \frac{s_{ap}}{\tau} + \log \sum_n \exp\left(\frac{s_{an}}{\tau}\right)"
+    equation = (
+        r"-w_{ap} \frac{s_{ap}}{\tau} + \log \sum_n \exp\left(\frac{s_{an}}{\tau}\right),"
+        r" \quad w_{ap} = 2 - \frac{\exp(s_{ap} / \sigma)}{\mathrm{E}[\exp(s / \sigma)]} \text{ or } 1"
+    )
     default_distance = CosineSimilarity
 
     temperature = Param(

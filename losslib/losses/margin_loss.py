@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -36,8 +34,9 @@ class MarginLoss(PairLoss):
     where a learned `beta` does not match the embeddings' device and dtype outside autocast.
 
     Terms: `loss`, one value per triplet, with divisor; `beta_reg_loss` when `learn_beta`: already reduced
-    without classes, else one value per triplet with the same divisor. Terms with a divisor need
-    DivisorReducer. `beta` is the parameter (learned) or buffer itself, of shape (1,) or (num_classes,).
+    without classes (0 without any triplet), else one value per triplet with the same divisor. Terms with a
+    divisor need DivisorReducer. `beta` is the parameter (learned) or buffer itself, of shape (1,) or
+    (num_classes,).
 
     Numerics: the sum over all triplets is a weighted sum over pairs, in B x R memory.
 
@@ -108,8 +107,8 @@ class MarginLoss(PairLoss):
         fixed=True,
     )
 
-    def __init__(self, *values: Any, **options: Any) -> None:
-        super().__init__(*values, **options)
+    def prepare(self) -> None:
+        """Make beta, one number or one a class."""
         hold(self, "beta", self.num_classes or 1, self.learn_beta)
 
     def terms(self, pairs: Pairs) -> dict[str, Term]:
@@ -127,7 +126,7 @@ class MarginLoss(PairLoss):
 
     def _beta_of_anchors(self, batch: Batch) -> Tensor:
         """The boundary of each anchor, (B, 1) or (1,)."""
-        beta = at_precision("MarginLoss", "beta", self.beta, batch)
+        beta = at_precision(self, "beta", batch)
         if self.num_classes is None:
             return beta
         labels = batch.labels
@@ -144,7 +143,8 @@ class MarginLoss(PairLoss):
 
     def _penalty(self, pairs: Pairs, beta: Tensor, triplets: TripletIndices | None, term: Term) -> Term:
         if self.num_classes is None:
-            return reduced_term(self.nu * beta.sum())
+            count = term.count()  # without any triplet there is nothing to do, and no penalty
+            return reduced_term(self.nu * beta.sum() * (count > 0))
         of_anchor = self.nu * beta.squeeze(1)
         if triplets is None:
             times = pairs.positive.sum(1) * pairs.negative.sum(1)
