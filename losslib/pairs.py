@@ -39,6 +39,12 @@ def label_masks(labels: Tensor | None, ref_labels: Tensor | None, same_set: bool
     return positive, negative
 
 
+def pair_counts(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Number of positives and of negatives of each row of a batch, both (B,) in double precision."""
+    positive, negative = label_masks(labels, labels, same_set=True)
+    return positive.sum(1).double(), negative.sum(1).double()
+
+
 def same_label(labels: Tensor, ref_labels: Tensor | None = None) -> PairMasks:
     """Similar means the same label. labels (B,), ref_labels (R,); without them the batch itself."""
     return PairMasks(*label_masks(labels, labels if ref_labels is None else ref_labels, ref_labels is None))

@@ -24,9 +24,10 @@ def closed_hinge(subject: Subject) -> Finding:
         raise NotApplicable("the loss declares no hinge")
     if subject.samples:
         raise NotApplicable("the loss draws its triplets at random")
+    subject.needs_two_classes()
     lines = [mark for mark in subject.loss.marks() if mark.kind == "line"]  # type: ignore[attr-defined]
-    sides = {side: [m.value for m in lines if m.side in (side, "both")] for side in ("positive", "negative")}
-    if not all(len(values) == 1 for values in sides.values()):
+    sides = {side: [m.value for m in lines if m.side == side] for side in ("positive", "negative")}
+    if not any(sides.values()):
         return _separated(subject)
     loss = subject.copy(torch.float64)
     embeddings, labels = subject.batch(seed=30)
@@ -34,6 +35,8 @@ def closed_hinge(subject: Subject) -> Finding:
     margin = subject.declares("distance").margin
     wrong = 0
     for side, mask in (("positive", found.positive), ("negative", found.negative)):
+        if len(sides[side]) != 1:
+            continue  # nothing marked on this side
         threshold = torch.tensor(sides[side][0], dtype=torch.float64)
         violation = margin(found.values, threshold) if side == "positive" else margin(threshold, found.values)
         wrong += int(((found.weights != 0) != (violation > 0))[mask].sum())
@@ -115,6 +118,10 @@ def collapse(subject: Subject) -> Finding:
     declared = subject.declares("value_at_collapse")
     if not callable(declared):
         raise NotApplicable("the loss declares no value at collapse")
+    usual = getattr(type(subject.loss), "default_reducer", None)
+    if usual is not None and type(subject.declares("reducer")) is not type(usual()):
+        raise NotApplicable("it is declared for the default reducer only")
+    subject.needs_two_classes()
     errors, words = [], []
     for counts in ((4, 4), (2, 2, 2), (3, 2, 1)):
         if len(counts) > subject.num_classes:
@@ -124,7 +131,7 @@ def collapse(subject: Subject) -> Finding:
         if expected is None:
             raise NotApplicable("the loss declares no value at collapse for these options")
         point = torch.nn.functional.normalize(subject.rows(1, seed=33), dim=1)
-        value = subject.value(point.expand(len(labels), -1), labels)
+        value = subject.value(point.expand(len(labels), -1), labels).detach()
         errors.append(abs(float(value) - float(expected)) / max(1.0, abs(float(expected))))
         words.append(f"{float(value):.6g} (declared {float(expected):.6g})")
     tried = "all rows equal, classes of 4 and 4; 2, 2 and 2; 3, 2 and 1 rows"

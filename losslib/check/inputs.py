@@ -52,6 +52,7 @@ def _refused(subject: Subject, call: Callable[[], Any], what: str) -> None:
 def reference_set(subject: Subject) -> Finding:
     """Gradient reaches the reference, its rows count as others only, and copies equal the same object."""
     subject.needs("ref_emb", "ref_labels")
+    subject.needs_two_classes()
     embeddings, labels = subject.batch(seed=41)
     others = subject.rows(subject.num_classes * 3, seed=42).requires_grad_()
     other_labels = subject.labels(len(others))
@@ -90,12 +91,11 @@ def half_a_reference(subject: Subject) -> Finding:
 def index_tuples(subject: Subject) -> Finding:
     """Only listed rows get a gradient, with 3 and with 4 index tensors, with and without labels."""
     subject.needs("indices_tuple")
+    subject.needs_two_classes()
     embeddings, labels = subject.batch(seed=44)
     rows = torch.arange(len(labels))
     same = [int(i) for i in rows if labels[i] == labels[0]]
     other = [int(i) for i in rows if labels[i] != labels[0]]
-    if len(same) < 2 or not other:
-        raise NotApplicable("needs two classes")
     triplets = (torch.tensor([0]), torch.tensor([same[1]]), torch.tensor([other[0]]))
     pairs = (triplets[0], triplets[1], triplets[0], triplets[2])
     _refused(subject, lambda: subject.value(embeddings, labels, indices_tuple=triplets), "index tuples")

@@ -51,8 +51,7 @@ def hard_rows(size: int, opening: float) -> Tensor:
 def _pulls_and_pushes(subject: Subject) -> None:
     if subject.has_proxies:
         raise NotApplicable("the rows move against the loss's own parameters, not only against each other")
-    if subject.num_classes < 2:
-        raise NotApplicable("needs two classes")
+    subject.needs_two_classes()
 
 
 def _slope(subject: Subject, rows: list[Tensor], loss: object = None) -> list[float]:
@@ -95,6 +94,8 @@ def negative_pairs(subject: Subject) -> Finding:
 def hard_pairs(subject: Subject) -> Finding:
     """The pull on the hardest positives, with a negative at 8 degrees, is not smaller than on easier ones."""
     _pulls_and_pushes(subject)
+    if subject.samples:
+        raise NotApplicable("the loss draws its triplets at random")
     cold = isinstance(subject.declares("temperature"), (int, float))
     loss = subject.copy(torch.float64, temperature=0.01) if cold else subject.copy(torch.float64)
     openings = [20.0, 50.0, 80.0, 110.0, 140.0, 165.0]
@@ -140,6 +141,7 @@ def pair_weights(subject: Subject) -> Finding:
         raise NotApplicable("the loss has no pair_weights")
     if subject.has_proxies:
         raise NotApplicable("the loss compares embeddings with its own parameters")
+    subject.needs_two_classes()
     # One positive an anchor: among several, a softmax over them all may rightly push the easiest away.
     labels = torch.arange(subject.num_classes).repeat(2)
     loss = subject.copy(torch.float64)

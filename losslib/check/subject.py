@@ -70,6 +70,11 @@ class Subject:
         """The loss's learnable parameters."""
         return list(self.loss.parameters()) if isinstance(self.loss, nn.Module) else []
 
+    def needs_two_classes(self) -> None:
+        """Raises NotApplicable where the loss knows one class only."""
+        if self.num_classes < 2:
+            raise NotApplicable("needs two classes")
+
     def needs(self, *names: str) -> None:
         """Raises NotApplicable unless the call accepts these inputs."""
         for name in names:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import warnings
 
+from torch import Tensor
+
 from losslib.base import PairLoss
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Param, boolean, finite
 from losslib.reducers import AvgNonZeroReducer
 from losslib.terms import Term
@@ -94,7 +97,18 @@ class ContrastiveLoss(PairLoss):
         far = margin(self.neg_margin, pairs.values).relu()
         if self.squared:
             near, far = near.square() / 2, far.square() / 2
-        return {"pos_loss": pairs.over_positives(near), "neg_loss": pairs.over_negatives(far)}
+        return {
+            "pos_loss": pairs.over_positives(near, non_negative=True),
+            "neg_loss": pairs.over_negatives(far, non_negative=True),
+        }
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        nearest = 1.0 if self.distance.is_inverted else 0.0
+        near = max(self.distance.margin(nearest, self.pos_margin), 0.0) if positives.any() else 0.0
+        far = max(self.distance.margin(self.neg_margin, nearest), 0.0) if negatives.any() else 0.0
+        return (near**2 + far**2) / 2 if self.squared else near + far
 
     def marks(self) -> tuple[Mark, ...]:
         """Both margins, as lines."""

@@ -9,6 +9,7 @@ from losslib.direct import DirectLoss
 from losslib.distances import CosineSimilarity
 from losslib.errors import ShapeError
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Param, finite
 from losslib.precision import values_are_known
 from losslib.terms import IndexedTerm, Term
@@ -79,6 +80,12 @@ class CosineEmbeddingLoss(DirectLoss):
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss` per pair, similar and dissimilar ones jointly."""
         return {"loss": pairs.over_pairs(1 - pairs.values, (pairs.values - self.margin).relu())}
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        open_ = max(1 - self.margin, 0.0) * negatives.sum()
+        return float(open_ / (positives + negatives).sum().clamp_min(1))
 
     def marks(self) -> tuple[Mark, ...]:
         """The margin, as a line for the negatives."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from losslib.base import PairLoss
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Optional, Param, positive
 from losslib.softmax import logsumexp_over
 from losslib.terms import Term
@@ -95,6 +96,19 @@ class DecoupledContrastiveLoss(PairLoss):
             torch.logsumexp((scaled + repeats).flatten(), 0) - number.clamp_min(1).to(scaled.dtype).log()
         )
         return 2 - (scaled - torch.where(some, log_mean, 0.0)).exp()
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        kept = positives * (negatives > 0)
+        return float((kept * negatives.clamp_min(1).log()).sum() / kept.sum().clamp_min(1))
+
+    @property
+    def not_claimed(self) -> dict[str, str]:
+        """Checks of the audit that do not hold, with reasons."""
+        if self.sigma is None:
+            return {}
+        return {"pair weights": "the weights share one mean: raising one pair's lowers those of the others"}
 
     def marks(self) -> tuple[Mark, ...]:
         """The temperature: the negatives' weight falls by e over that much similarity."""

@@ -11,6 +11,7 @@ from losslib.errors import ShapeError
 from losslib.inputs import Batch
 from losslib.learned import TensorParam, at_precision, hold
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Choice, Either, Integer, Optional, Param, boolean, finite
 from losslib.precision import values_are_known
 from losslib.reducers import DivisorReducer
@@ -150,6 +151,19 @@ class MarginLoss(PairLoss):
             times = pairs.positive.sum(1) * pairs.negative.sum(1)
             return DenseTerm(of_anchor, times, term.divisor)
         return IndexedTerm(of_anchor[triplets.anchors], triplets.anchors, term.divisor)
+
+    def value_at_collapse(self, labels: Tensor) -> float | None:
+        """The loss when all embeddings are one unit vector; None where every class has its own beta."""
+        positives, negatives = pair_counts(labels)
+        if self.num_classes is not None:
+            return None
+        if not (positives * negatives).any():
+            return 0.0
+        nearest, beta = (1.0 if self.distance.is_inverted else 0.0), float(self.beta.detach())
+        near = max(self.distance.margin(nearest, beta) + self.margin, 0.0)
+        far = max(self.distance.margin(beta, nearest) + self.margin, 0.0)
+        active = (near > 0) + (far > 0)
+        return (near + far) / max(active, 1) + (self.nu * beta if self.learn_beta else 0.0)
 
     def marks(self) -> tuple[Mark, ...]:
         """The boundary and the distances beyond which pairs are satisfied, as lines (classes averaged)."""

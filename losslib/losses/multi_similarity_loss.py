@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from losslib.base import PairLoss
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Param, finite, positive
 from losslib.softmax import logsumexp_over, softplus
 from losslib.terms import Term
@@ -83,6 +86,15 @@ class MultiSimilarityLoss(PairLoss):
         push = logsumexp_over(self.beta * margin(self.base, pairs.values), pairs.negative)
         values = softplus(pull) / self.alpha + softplus(push) / self.beta
         return {"loss": pairs.over_anchors(values, (pairs.positive | pairs.negative).any(1))}
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        nearest = 1.0 if self.distance.is_inverted else 0.0
+        pull = self.alpha * self.distance.margin(nearest, self.base)
+        push = self.beta * self.distance.margin(self.base, nearest)
+        values = softplus(positives.log() + pull) / self.alpha + softplus(negatives.log() + push) / self.beta
+        return float(values.sum() / (positives + negatives > 0).sum().clamp_min(1))
 
     def marks(self) -> tuple[Mark, ...]:
         """The base, as a line for both sides."""

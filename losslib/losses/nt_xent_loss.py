@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from losslib.base import PairLoss
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Param, positive
 from losslib.softmax import logsumexp_over, softplus
 from losslib.terms import Term
@@ -65,6 +68,11 @@ class NTXentLoss(PairLoss):
         logits = pairs.similarity / self.temperature
         negatives = logsumexp_over(logits, pairs.negative_count).unsqueeze(1)
         return {"loss": pairs.over_positives(softplus(negatives - logits))}
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        return float((positives * negatives.log1p()).sum() / positives.sum().clamp_min(1))
 
     def marks(self) -> tuple[Mark, ...]:
         """The temperature: the negatives' weight falls by e over that much similarity."""

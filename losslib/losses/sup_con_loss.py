@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from losslib.base import PairLoss
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Param, positive
 from losslib.reducers import AvgNonZeroReducer
 from losslib.softmax import logsumexp_over
@@ -74,6 +76,13 @@ class SupConLoss(PairLoss):
         mean = (logits * positives).sum(1) / count.clamp_min(1)
         values = torch.where(present, everything, 0.0) - mean
         return {"loss": pairs.over_anchors(values, present)}
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        values = (positives + negatives).clamp_min(1).log()
+        above = (positives > 0) & (values > 0)
+        return float((values * above).sum() / above.sum().clamp_min(1))
 
     def marks(self) -> tuple[Mark, ...]:
         """The temperature: the negatives' weight falls by e over that much similarity."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from losslib.base import PairLoss
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Param, finite
 from losslib.reducers import Reducer, ratio
 from losslib.terms import Term, reduced_term
@@ -99,6 +102,13 @@ class ThresholdConsistentMarginLoss(PairLoss):
         high = pairs.over_negatives(similarity - self.margin_minus, similarity >= self.margin_minus)
         value = self.lambda_plus * ratio(low.sum(), low.count())
         return {"loss": reduced_term(value + self.lambda_minus * ratio(high.sum(), high.count()))}
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        low = self.lambda_plus * max(self.margin_plus - 1, 0.0) if positives.any() else 0.0
+        high = self.lambda_minus * max(1 - self.margin_minus, 0.0) if negatives.any() else 0.0
+        return low + high
 
     def marks(self) -> tuple[Mark, ...]:
         """Both thresholds, as lines."""

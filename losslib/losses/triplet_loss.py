@@ -9,6 +9,7 @@ from losslib.all_triplets import HingeTripletsTerm
 from losslib.direct import DirectLoss
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Param, finite
 from losslib.terms import IndexedTerm, Term
 from losslib.types import Mark, Paper, PmlSpelling, TripletIndices
@@ -77,6 +78,11 @@ class TripletLoss(DirectLoss):
         anchors, positives, negatives = triplets
         violation = separation[anchors, positives] - separation[anchors, negatives] + self.margin
         return {"loss": IndexedTerm(violation.relu(), triplets)}
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        return max(self.margin, 0.0) if (positives * negatives).any() else 0.0
 
     def marks(self) -> tuple[Mark, ...]:
         """The margin, as the gap required between positive and negative distances."""

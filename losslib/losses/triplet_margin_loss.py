@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from losslib.all_triplets import HingeTripletsTerm
 from losslib.base import PairLoss
 from losslib.block_triplets import BlockTripletsTerm
 from losslib.pair_matrix import Pairs
+from losslib.pairs import pair_counts
 from losslib.params import Choice, Either, Integer, Param, boolean, finite
 from losslib.reducers import AvgNonZeroReducer
 from losslib.softmax import softplus
@@ -107,6 +110,18 @@ class TripletMarginLoss(PairLoss):
     def _between_references(self, pairs: Pairs) -> Tensor:
         between = pairs.between_references()
         return -between if self.distance.is_inverted else between
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
+        positives, negatives = pair_counts(labels)
+        if not (positives * negatives).any():
+            return 0.0
+        return math.log1p(math.exp(self.margin)) if self.smooth_loss else max(self.margin, 0.0)
+
+    @property
+    def not_claimed(self) -> dict[str, str]:
+        """Checks of the audit that do not hold, with reasons."""
+        return {"closed hinge": "a smooth hinge never closes"} if self.smooth_loss else {}
 
     def marks(self) -> tuple[Mark, ...]:
         """The margin, as the gap required between positive and negative distances."""

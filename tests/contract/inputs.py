@@ -99,3 +99,56 @@ def value_and_gradients(call: Any, given: Inputs) -> tuple[Tensor, list[Tensor]]
     return value.detach(), [
         torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, gradients, strict=True)
     ]
+
+
+def one_class(seed: int = 6) -> Inputs:
+    return Inputs(rows(5, seed), torch.zeros(5, dtype=torch.int64))
+
+
+def all_different(seed: int = 7) -> Inputs:
+    return Inputs(rows(5, seed), torch.arange(5))
+
+
+def one_row(seed: int = 8) -> Inputs:
+    return Inputs(rows(1, seed), torch.tensor([1]))
+
+
+def no_row() -> Inputs:
+    return Inputs(rows(0, 0), torch.zeros(0, dtype=torch.int64))
+
+
+def coincident(seed: int = 9) -> Inputs:
+    """A positive and a negative that equal the anchor exactly, and a whole class at one point."""
+    x = rows(9, seed)
+    x[3] = x[1] = x[0]
+    x[5] = x[8] = x[2]
+    return Inputs(x, torch.tensor(BALANCED))
+
+
+def zero_rows(seed: int = 10) -> Inputs:
+    x = rows(9, seed)
+    x[0] = x[4] = 0
+    return Inputs(x, torch.tensor(BALANCED))
+
+
+def empty_tuple(seed: int = 11) -> Inputs:
+    nothing = torch.zeros(0, dtype=torch.int64)
+    return Inputs(rows(4, seed), None, (nothing, nothing, nothing))
+
+
+def same_object_as_reference(seed: int = 12) -> Inputs:
+    """Nothing is excluded from a supplied reference, even when it is the batch itself."""
+    x, labels = rows(5, seed), torch.tensor([0, 1, 0, 2, 1])
+    return Inputs(x, labels, ref_emb=x, ref_labels=labels)
+
+
+DEGENERATE = {
+    "one_class": one_class,
+    "all_different": all_different,
+    "one_row": one_row,
+    "no_row": no_row,
+    "coincident": coincident,
+    "zero_rows": zero_rows,
+    "empty_tuple": empty_tuple,
+    "same_object_as_reference": same_object_as_reference,
+}

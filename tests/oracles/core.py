@@ -97,13 +97,35 @@ def structure(indices_tuple: Any, y: Any, r: Any, same_batch: bool) -> tuple[lis
     return positives, negatives, triplets
 
 
-def reduce(term: Term, how: Spec, zero: Tensor) -> Tensor:
+def anchors_of(term: Term) -> list[int]:
+    """Anchor of each value."""
+    return [index[0] if isinstance(index, tuple) else index for index in term.indices]
+
+
+def per_anchor(term: Term, batch: Batch) -> Term:
+    """One value a row of the batch: the mean of its values, 0 without any."""
+    owners = anchors_of(term)
+    found = []
+    for row in range(len(batch.embeddings)):
+        own = [v for v, owner in zip(term.values, owners, strict=True) if owner == row]
+        found.append(sum(own) / len(own) if own else batch.zero)
+    return Term(found, list(range(len(found))))
+
+
+def reduce(term: Term, how: Spec, batch: Batch) -> Tensor:
     name, options = how
-    values = term.values
+    values, zero = term.values, batch.zero
     if term.reduced:
         return sum(values, zero)
     if name == "DivisorReducer":
         return sum(values, zero) / term.divisor if term.divisor else zero
+    if name == "PerAnchorReducer":
+        return reduce(per_anchor(term, batch), options.get("reducer", ("MeanReducer", {})), batch)
+    if name == "ClassWeightedReducer":
+        weights = options["weights"]
+        owners = anchors_of(term)
+        values = [v * weights[batch.labels[a]] for v, a in zip(values, owners, strict=True)]
+        name = "MeanReducer"
     if name == "SumReducer":
         return sum(values, zero)
     if name == "AvgNonZeroReducer":
@@ -129,6 +151,12 @@ class Oracle:
     equation: Callable[..., dict[str, Term]]
     distance: Spec
     reducer: Spec | None
+    similarity_only: bool = False
+    more: tuple[dict[str, Any], ...] = ()
+
+    def allows(self, distance: str) -> bool:
+        """Whether the equation has a meaning under that distance."""
+        return not self.similarity_only or distance in INVERTED
 
     def batch(
         self,
@@ -165,7 +193,13 @@ class Oracle:
         batch = self.batch(*inputs, distance=distance, **named)
         found = self.equation(batch, **(options or {}))
         how = as_spec(reducer) if reducer is not None else self.reducer or ("MeanReducer", {})
-        return sum((reduce(term, how, batch.zero) for term in found.values()), batch.zero)
+        total = batch.zero
+        for term_name, term in found.items():
+            own = how
+            if how[0] == "MultipleReducers":
+                own = as_spec(how[1]["reducers"].get(term_name, how[1].get("default_reducer", "MeanReducer")))
+            total = total + reduce(term, own, batch)
+        return total
 
 
 REGISTRY: dict[str, Oracle] = {}
@@ -174,11 +208,21 @@ LP: Spec = ("LpDistance", {})
 COSINE: Spec = ("CosineSimilarity", {})
 
 
-def define(name: str, distance: Spec, reducer: str | None) -> Callable[[Callable], Callable]:
-    """Decorator: the function below is the equation of loss `name`, with these defaults."""
+def define(
+    name: str,
+    distance: Spec,
+    reducer: str | None,
+    similarity_only: bool = False,
+    more: tuple[dict[str, Any], ...] = (),
+) -> Callable[[Callable], Callable]:
+    """Decorator: the function below is the equation of loss `name`, with these defaults.
+
+    `more` holds combinations of options worth trying beside one option changed at a time.
+    """
 
     def register(equation: Callable[..., dict[str, Term]]) -> Callable[..., dict[str, Term]]:
-        REGISTRY[name] = Oracle(name, equation, distance, None if reducer is None else (reducer, {}))
+        how = None if reducer is None else (reducer, {})
+        REGISTRY[name] = Oracle(name, equation, distance, how, similarity_only, more)
         return equation
 
     return register

@@ -7,7 +7,7 @@ from tests.oracles.core import COSINE, LP, Batch, Term, define, log_sum_exp
 from tests.oracles.geometry import cosine
 
 
-@define("ContrastiveLoss", LP, "AvgNonZeroReducer")
+@define("ContrastiveLoss", LP, "AvgNonZeroReducer", more=({"squared": True, "pos_margin": 0.3},))
 def contrastive(
     batch: Batch, pos_margin: float = 0.0, neg_margin: float = 1.0, squared: bool = False
 ) -> dict[str, Term]:
@@ -22,7 +22,7 @@ def contrastive(
     return {"pos_loss": Term(near, batch.positives), "neg_loss": Term(far, batch.negatives)}
 
 
-@define("CosineEmbeddingLoss", COSINE, "MeanReducer")
+@define("CosineEmbeddingLoss", COSINE, "MeanReducer", similarity_only=True)
 def cosine_embedding(batch: Batch, margin: float = 0.0) -> dict[str, Term]:
     values = [1 - batch.values[a, p] for a, p in batch.positives]
     values += [torch.relu(batch.values[a, n] - margin) for a, n in batch.negatives]
@@ -38,7 +38,7 @@ def cosine_embedding_of_rows(x1: Tensor, x2: Tensor, target: Tensor, margin: flo
     return sum(values) / len(values)
 
 
-@define("ThresholdConsistentMarginLoss", COSINE, None)
+@define("ThresholdConsistentMarginLoss", COSINE, None, similarity_only=True)
 def threshold_consistent_margin(
     batch: Batch,
     lambda_plus: float = 1.0,

@@ -9,7 +9,7 @@ from tests.oracles.core import COSINE, LP, Batch, Term, define
 from tests.oracles.geometry import INVERTED, Spec, between
 
 
-@define("TripletMarginLoss", LP, "AvgNonZeroReducer")
+@define("TripletMarginLoss", LP, "AvgNonZeroReducer", more=({"swap": True, "smooth_loss": True},))
 def triplet_margin(
     batch: Batch, margin: float = 0.2, swap: bool = False, smooth_loss: bool = False
 ) -> dict[str, Term]:
@@ -45,7 +45,16 @@ def triplet_of_rows(
     return sum(values) / len(values)
 
 
-@define("MarginLoss", LP, "DivisorReducer")
+@define(
+    "MarginLoss",
+    LP,
+    "DivisorReducer",
+    more=(
+        {"nu": 0.3, "learn_beta": True},
+        {"nu": 0.3, "learn_beta": True, "num_classes": 6},
+        {"num_classes": 7, "beta": 0.8},
+    ),
+)
 def margin(
     batch: Batch,
     margin: float = 0.2,

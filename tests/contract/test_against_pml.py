@@ -1,4 +1,4 @@
-"""The oracles against pytorch-metric-learning in float64, wherever the two mean the same."""
+"""The oracles and the library against pytorch-metric-learning in float64, where they mean the same."""
 
 from typing import Any
 
@@ -7,6 +7,8 @@ import torch
 from pytorch_metric_learning import distances, losses, reducers
 
 from tests.contract.inputs import KINDS, Inputs, value_and_gradients
+from tests.contract.parts import CLASS_WEIGHTS, SUM_OF_POSITIVES, make_distance, make_reducer
+from tests.contract.registered import NAMES, build
 from tests.oracles import oracle
 
 LABELLED = ("balanced", "unbalanced", "reference")
@@ -17,6 +19,8 @@ SQUARED = ("LpDistance", {"power": 2})
 DOT = ("DotProductSimilarity", {"normalize_embeddings": False})
 COSINE = ("CosineSimilarity", {})
 SNR = ("SNRDistance", {})
+CLASS_WEIGHTED = ("ClassWeightedReducer", {"weights": CLASS_WEIGHTS})
+PER_ANCHOR = ("PerAnchorReducer", {"reducer": ("AvgNonZeroReducer", {})})
 THRESHOLD = ("ThresholdReducer", {"low": 0.1, "high": 0.9})
 
 # loss, options, distance, reducer, kinds of input on which the two agree
@@ -29,6 +33,10 @@ CASES: list[tuple[str, dict[str, Any], Any, Any, tuple[str, ...]]] = [
     ("ContrastiveLoss", {"neg_margin": 2.0}, SQUARED, None, EVERY),
     ("ContrastiveLoss", {"neg_margin": 2.0}, SNR, None, EVERY),
     ("ContrastiveLoss", {"pos_margin": 1.0, "neg_margin": -1.0}, DOT, None, EVERY),
+    ("ContrastiveLoss", {"neg_margin": 1.5}, None, SUM_OF_POSITIVES, EVERY),
+    ("ContrastiveLoss", {"neg_margin": 1.5}, None, CLASS_WEIGHTED, LABELLED),
+    ("ContrastiveLoss", {"neg_margin": 1.5}, None, "PerAnchorReducer", ("balanced", "unbalanced")),
+    ("NTXentLoss", {"temperature": 0.3}, None, PER_ANCHOR, ("balanced", "unbalanced")),
     ("MarginLoss", {}, None, None, EVERY),
     ("MarginLoss", {"margin": 0.5, "beta": 0.8}, RAW, None, EVERY),
     ("MarginLoss", {"beta": 0.1}, COSINE, None, EVERY),
@@ -73,17 +81,12 @@ CASES: list[tuple[str, dict[str, Any], Any, Any, tuple[str, ...]]] = [
 PML_NAME = {"TripletLoss": "TripletMarginLoss"}
 
 
-def pml_part(module: Any, spec: Any) -> Any:
-    name, options = (spec, {}) if isinstance(spec, str) else spec
-    return getattr(module, name)(**options)
-
-
 def pml_loss(name: str, options: dict[str, Any], distance: Any, reducer: Any) -> torch.nn.Module:
     parts: dict[str, Any] = {}
     if distance is not None:
-        parts["distance"] = pml_part(distances, distance)
+        parts["distance"] = make_distance(distances, distance)
     if reducer is not None:
-        parts["reducer"] = pml_part(reducers, reducer)
+        parts["reducer"] = make_reducer(reducers, reducer)
     made = getattr(losses, PML_NAME.get(name, name))(**options, **parts).double()
     if name == "MarginLoss":  # they keep beta in float32 and lose its digits
         beta = torch.full_like(made.beta, options.get("beta", 1.2), dtype=torch.float64)
@@ -120,3 +123,17 @@ def test_the_oracle_equals_pml(
     expected = value_and_gradients(theirs, given)
     assert abs(float(expected[0])) > 1e-3, "an input on which the loss is 0 shows nothing"
     assert_same(value_and_gradients(ours, given), expected)
+
+
+@pytest.mark.parametrize(("name", "options", "distance", "reducer", "kind"), expanded())
+def test_the_library_equals_pml(
+    name: str, options: dict[str, Any], distance: Any, reducer: Any, kind: str
+) -> None:
+    if name not in NAMES:
+        pytest.skip(f"{name} is not in the library yet")
+    given: Inputs = KINDS[kind]()
+    theirs = pml_loss(name, options, distance, reducer)
+    assert_same(
+        value_and_gradients(build(name, options, distance, reducer), given),
+        value_and_gradients(theirs, given),
+    )

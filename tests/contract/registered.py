@@ -1,0 +1,64 @@
+"""Every registered loss with the options, distances and reducers it is tried with, all from declarations."""
+
+import inspect
+import warnings
+from typing import Any
+
+import losslib.distances
+import losslib.reducers
+from losslib import catalog
+from losslib.params import Param
+from tests.contract.parts import make_distance, make_reducer
+from tests.oracles import Oracle, oracle
+
+NAMES = list(catalog.losses())
+SAMPLING = {"triplets_per_anchor"}  # draws at random: tested by its properties, not by a value
+
+
+def own_options(expected: Oracle) -> dict[str, Any]:
+    """Options of an oracle's equation with their defaults."""
+    parameters = list(inspect.signature(expected.equation).parameters.values())[1:]
+    return {p.name: p.default for p in parameters}
+
+
+def choices_of(param: Param) -> list[Any]:
+    """Both ends of the range worth exploring, or every choice; what is not the default."""
+    found = list(param.explore or ())
+    if param.explore and None in param.valid.examples_in():
+        found.append(None)
+    return [value for value in found if value != param.default or type(value) is not type(param.default)]
+
+
+def variants(name: str) -> list[dict[str, Any]]:
+    """The defaults, then one option changed at a time."""
+    cls = catalog.get(name)
+    changed = [
+        {option: value}
+        for option, param in cls.params.items()
+        if option not in SAMPLING
+        for value in choices_of(param)
+    ]
+    return [{}, *changed, *getattr(oracle(name), "more", ())]
+
+
+def build(name: str, options: dict[str, Any] | None = None, distance: Any = None, reducer: Any = None) -> Any:
+    """The loss, with parts given as (name, options)."""
+    parts: dict[str, Any] = {}
+    if distance is not None:
+        parts["distance"] = make_distance(losslib.distances, distance)
+    if reducer is not None:
+        parts["reducer"] = make_reducer(losslib.reducers, reducer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # margins that hardly suit the distance, on purpose
+        made = catalog.get(name)(**(options or {}), **parts).double()
+    for option, tensor in [*made.named_parameters(), *made.named_buffers()]:
+        if option in made.params:  # a module is born in float32: give back the digits that cost
+            tensor.data.fill_((options or {}).get(option, made.params[option].default))
+    return made
+
+
+def label_of(value: Any) -> str:
+    """Short text for a test's name."""
+    if isinstance(value, tuple):
+        value = {"": value[0], **value[1]}
+    return "-".join(f"{k}{v}" for k, v in value.items()) or "defaults"
