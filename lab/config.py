@@ -183,7 +183,7 @@ def canonical(options: Any, declared: Mapping[str, Param], owner: str) -> Option
 
 def live_options(loss: str) -> dict[str, Param]:
     """Options of a loss that may change while it trains: its numbers. The others shape what is learned."""
-    return {name: p for name, p in catalog.get(loss).params.items() if p.kind == "float"}
+    return {n: p for n, p in catalog.get(loss).params.items() if p.kind == "float" and not p.fixed}
 
 
 def check_event(event: Event, loss: str) -> Event:

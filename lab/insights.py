@@ -16,6 +16,7 @@ COLLAPSED_COSINE = 0.99
 COLLAPSED_SHARE_OF_SPREAD = 0.02
 FLAT_RANK = 1.2
 DEAD_SHARE = 0.01
+VANISHED_SHARE = 1e-4
 SHARP_SHARE = 0.05
 LOW_TEMPERATURE = 0.03
 
@@ -34,8 +35,8 @@ class Insight:
     """One finding.
 
     Args:
-        kind: "active_share", "collapse", "flat", "no_positives", "dead_margin", "low_temperature",
-            "divergence".
+        kind: "active_share", "collapse", "flat", "no_positives", "vanished_gradient", "dead_margin",
+            "low_temperature", "divergence".
         sentence: what is seen, with the number in it.
         figure: name of the curve it rests on.
         value: its value.
@@ -64,6 +65,7 @@ def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight,
             _no_positives(frame),
             _collapse(recording, frame),
             _flat(config, frame),
+            _vanished(recording, frame),
             _dead_margin(config, frame),
             _low_temperature(config, frame),
             _active_share(frame),
@@ -115,6 +117,20 @@ def _flat(config: RunConfig, frame: Frame) -> Insight | None:
     sentence = f"The embeddings use {rank:.1f} of {config.dim} directions: they lie on a line."
     cure = Cure("Take a loss that spreads negatives, or a smaller embedding size.")
     return Insight("flat", sentence, "effective_rank", rank, cure)
+
+
+def _vanished(recording: Recording, frame: Frame) -> Insight | None:
+    first, now = recording.frames[0].gradient_norm, frame.gradient_norm
+    if frame.step < 10 or not now < VANISHED_SHARE * first or not frame.active_share >= DEAD_SHARE:
+        return None
+    sentence = (
+        f"The gradient does not reach the encoder: its norm is {now:.1g}, at first it was {first:.2g}, "
+        f"although {100 * frame.active_share:.0f} % of the pairs are active. "
+        "A long step has thrown the weights too far."
+    )
+    rate = in_force(recording.config)["lr"]
+    cure = Cure("Lower the learning rate and begin again.", "lr", f"{rate / 10:g}")
+    return Insight("vanished_gradient", sentence, "gradient_norm", now, cure)
 
 
 def _dead_margin(config: RunConfig, frame: Frame) -> Insight | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import datasets
-from losslib.params import Choice, Integer, Interval, Param
+from losslib.params import Choice, Integer, Param, positive
 
 OUTPUTS = ("none", "l2", "layernorm", "batchnorm")
 OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -91,7 +91,7 @@ def settings() -> dict[str, Param]:
         ),
         Param(
             0.003,
-            valid=Interval(0.0, 1e6, closed="right"),
+            valid=positive,
             explore=(1e-4, 1.0),
             symbol=r"\eta",
             name="lr",
