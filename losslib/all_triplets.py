@@ -109,6 +109,8 @@ class HingeTripletsTerm(AllTripletsTerm):
     def _count(self, margin: float, inclusive: bool) -> tuple[Tensor, Tensor]:
         """Per positive the negatives nearer than d_ap + margin, per negative such positives; both (B, R)."""
         placed = self.separation - self._reference
+        if placed.numel() * placed.shape[1] <= _SMALL:
+            return self._count_directly(placed, placed + margin, inclusive)
         nearest, order = placed.masked_fill(self.negative.logical_not(), torch.inf).sort(dim=1)
         reached = torch.searchsorted(nearest, (placed + margin).contiguous(), right=inclusive)
         of_positive = reached * self.positive
@@ -119,6 +121,13 @@ class HingeTripletsTerm(AllTripletsTerm):
         beyond = self.positive.sum(1, keepdim=True) - reach.cumsum(1)[:, :width]
         of_negative = torch.zeros_like(of_positive).scatter(1, order, beyond) * self.negative
         return of_positive, of_negative
+
+    def _count_directly(self, placed: Tensor, reach: Tensor, inclusive: bool) -> tuple[Tensor, Tensor]:
+        """The same for a small batch, whose triplets compare faster than they sort."""
+        reach = reach.masked_fill(self.positive.logical_not(), -torch.inf).unsqueeze(2)
+        placed = placed.masked_fill(self.negative.logical_not(), torch.inf).unsqueeze(1)
+        active = reach >= placed if inclusive else reach > placed
+        return active.sum(2), active.sum(1)
 
 
 class SumTripletsTerm(AllTripletsTerm):
@@ -165,6 +174,9 @@ class SumTripletsTerm(AllTripletsTerm):
         positive, negative = self.positive.to(dtype), self.negative.to(dtype)
         of_positives = (self.of_positives * positive).sum(1) * negative.sum(1)
         return of_positives + (self.of_negatives * negative).sum(1) * positive.sum(1)
+
+
+_SMALL = 1 << 16  # comparisons, about a batch of 40
 
 
 def _farthest(separation: Tensor, positive: Tensor) -> Tensor:

@@ -82,16 +82,21 @@ class Pairs:
         result: Tensor = self.distance(self.batch.ref_emb)
         return result
 
-    def over_positives(self, values: Tensor, where: Tensor | None = None) -> Term:
-        """One term per positive pair, from a matrix (B, R); `where` restricts the pairs to a mask (B, R)."""
+    def over_positives(self, values: Tensor, where: Tensor | None = None, non_negative: bool = False) -> Term:
+        """One term per positive pair, from a matrix (B, R).
+
+        where: restricts the pairs to a mask (B, R). non_negative: no value is below 0 (saves a pass).
+        """
         if self.listed is None:
-            return DenseTerm(values, self.positive if where is None else self.positive & where)
+            mask = self.positive if where is None else self.positive & where
+            return DenseTerm(values, mask, non_negative=non_negative)
         return _gathered(values, self.listed.pos_anchors, self.listed.positives, where)
 
-    def over_negatives(self, values: Tensor, where: Tensor | None = None) -> Term:
-        """One term per negative pair, from a matrix (B, R); `where` restricts the pairs to a mask (B, R)."""
+    def over_negatives(self, values: Tensor, where: Tensor | None = None, non_negative: bool = False) -> Term:
+        """One term per negative pair, from a matrix (B, R); arguments as for the positives."""
         if self.listed is None:
-            return DenseTerm(values, self.negative if where is None else self.negative & where)
+            mask = self.negative if where is None else self.negative & where
+            return DenseTerm(values, mask, non_negative=non_negative)
         return _gathered(values, self.listed.neg_anchors, self.listed.negatives, where)
 
     def over_pairs(self, of_positives: Tensor, of_negatives: Tensor) -> Term:

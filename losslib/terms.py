@@ -67,8 +67,11 @@ class DenseTerm(Term):
     The weight may be boolean or integer. Static shapes: nothing here synchronises a device.
     """
 
-    def __init__(self, values: Tensor, weight: Tensor, divisor: Tensor | None = None) -> None:
+    def __init__(
+        self, values: Tensor, weight: Tensor, divisor: Tensor | None = None, non_negative: bool = False
+    ) -> None:
         self.values, self.weight, self.divisor = values, weight, divisor
+        self.non_negative = non_negative  # known beforehand: saves a pass over the matrix
 
     def sum(self) -> Tensor:
         """Sum of all values, 0-d."""
@@ -81,7 +84,8 @@ class DenseTerm(Term):
     def between(self, low: float | None, high: float | None) -> tuple[Tensor, Tensor]:
         """Sum and number of the values strictly between low and high."""
         if low == 0 and high is None and self.weight.dtype == torch.bool:
-            kept = (self.values * self.weight.to(self.values.dtype)).relu()
+            kept = self.values * self.weight.to(self.values.dtype)
+            kept = kept if self.non_negative else kept.relu()
             return kept.sum(), torch.count_nonzero(kept)
         weight = self.weight
         if low is not None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from losslib.declared import Declared
-from losslib.distances.exact import unit_rows
+from losslib.distances.units import unit_rows
 from losslib.errors import ShapeError
 from losslib.params import Param, boolean
 from losslib.precision import without_autocast, working

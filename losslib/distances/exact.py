@@ -1,4 +1,4 @@
-"""Exact row norms and Euclidean distances, differentiable twice.
+"""Exact Euclidean distances, differentiable twice.
 
 The usual |a|^2 + |b|^2 - 2ab in the input's own precision loses every digit of a small distance, and the
 square root has an infinite slope at 0. Here single precision is widened to double for the matrix product
@@ -14,18 +14,6 @@ import torch
 from torch import Tensor
 
 from losslib.precision import values_are_known
-
-
-def unit_rows(x: Tensor, p: float = 2.0) -> Tensor:
-    """Rows divided by their p-norm; a zero row stays zero and passes no gradient. Shape (N, D).
-
-    The largest entry of each row is divided out first, so that norms far above 1e19 or below 1e-19 are
-    right in single precision. It may count as a constant: the result does not depend on it.
-    """
-    largest = x.detach().abs().amax(1, keepdim=True)
-    scaled = x / largest.masked_fill(largest == 0, torch.inf)
-    norm = torch.linalg.vector_norm(scaled, p, dim=1, keepdim=True)
-    return scaled / norm.clamp_min(1.0)  # at least 1 but for zero rows
 
 
 def widen(x: Tensor) -> tuple[Tensor, bool]:
@@ -53,11 +41,7 @@ def euclidean(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool)
 class _Euclidean(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
-        other = x if y is None else y
-        if by_product:
-            distance = _by_product(x, y).to(dtype)
-        else:
-            distance = torch.cdist(x, other, compute_mode="donot_use_mm_for_euclid_dist").to(dtype)
+        distance = (_by_product(x, y) if by_product else _by_difference(x, y)).to(dtype)
         ctx.save_for_backward(x, y, distance)
         return distance
 
@@ -65,16 +49,20 @@ class _Euclidean(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         x, y, distance = ctx.saved_tensors
         # d(distance)/dx = (x - y) / distance, and 0 where the points coincide
-        pull = grads[0].to(x.dtype) / torch.threshold(distance.to(x.dtype), 0.0, torch.inf)
+        pull = grads[0] / torch.threshold(distance, 0.0, torch.inf)
         centre = x.mean(0)  # far from the origin, sum(pull) * x - pull @ y would cancel
         a = x - centre
         if y is None:
-            both = pull + pull.t()
+            both = (pull + pull.t()).to(x.dtype)
             return both.sum(1, keepdim=True) * a - both @ a, None, None, None
-        b = y - centre
+        b, pull = y - centre, pull.to(x.dtype)
         grad_x = pull.sum(1, keepdim=True) * a - pull @ b
         grad_y = pull.sum(0).unsqueeze(1) * b - pull.t() @ a
         return grad_x, grad_y, None, None
+
+
+def _by_difference(x: Tensor, y: Tensor | None) -> Tensor:
+    return torch.cdist(x, x if y is None else y, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def _by_product(x: Tensor, y: Tensor | None) -> Tensor:
@@ -83,26 +71,30 @@ def _by_product(x: Tensor, y: Tensor | None) -> Tensor:
     b = a if y is None else y - centre
     square_a = (a * a).sum(1)
     square_b = square_a if y is None else (b * b).sum(1)
-    squares = square_a.unsqueeze(1) + square_b.unsqueeze(0)
-    squared = torch.addmm(squares, a, b.t(), alpha=-2.0)
+    squared = torch.mm(a * -2.0, b.t()).add_(square_a.unsqueeze(1)).add_(square_b)
     if x.device.type == "cpu" and values_are_known(x):
-        return _refined(x, y, squared, squared > squares * _NEAR)
+        return _refined(x, y, squared, square_a, square_b)
     # the noise of the product stays below 5 eps of the squares at every width tried (1 to 8192)
-    return (squared * (squared > squares * (8 * torch.finfo(x.dtype).eps))).sqrt()
+    noise = (square_a.unsqueeze(1) + square_b) * (8 * torch.finfo(x.dtype).eps)
+    return (squared * (squared > noise)).sqrt()
 
 
-_NEAR = 1e-6  # share of the squared norms above which the product is right to 1e-9
+_NEAR = 1e-6  # share of the largest squared norms above which the product is right to 1e-9
 
 
-def _refined(x: Tensor, y: Tensor | None, squared: Tensor, far: Tensor) -> Tensor:
+def _refined(x: Tensor, y: Tensor | None, squared: Tensor, square_a: Tensor, square_b: Tensor) -> Tensor:
     """Roots of the squared distances, the near pairs taken from direct differences instead."""
-    distance = (squared * far).sqrt()
-    near_count = squared.numel() - int(torch.count_nonzero(far))
+    if squared.numel() == 0:
+        return squared
+    limit = _NEAR * float(square_a.max() + square_b.max())
+    distance = torch.threshold(squared, limit, 0.0)
+    near_count = squared.numel() - int(torch.count_nonzero(distance))
+    distance.sqrt_()
     if near_count <= (0 if y is not None else len(x)):
         return distance  # none, or the diagonal alone
-    other = x if y is None else y
     if near_count * 16 > squared.numel():
-        return torch.cdist(x, other, compute_mode="donot_use_mm_for_euclid_dist")
-    rows, columns = far.logical_not().nonzero(as_tuple=True)
+        return _by_difference(x, y)
+    rows, columns = (squared <= limit).nonzero(as_tuple=True)
+    other = x if y is None else y
     distance[rows, columns] = torch.linalg.vector_norm(x[rows] - other[columns], dim=1)
     return distance

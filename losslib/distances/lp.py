@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from losslib.distances.base import Distance
-from losslib.distances.exact import euclidean, unit_rows, widen
+from losslib.distances.exact import euclidean, widen
 from losslib.distances.minkowski import minkowski
+from losslib.distances.units import unit_rows
 from losslib.params import Choice, Either, Interval, Param, positive
 
 
@@ -59,14 +60,22 @@ class LpDistance(Distance):
             return self._raised(
                 minkowski(self.normalize(x), None if y is None else self.normalize(y), self.p)
             )
-        wide, by_product = widen(x)
-        other = None if y is None else self.normalize(widen(y)[0])
-        return self._raised(euclidean(self.normalize(wide), other, x.dtype, by_product))
+        rows, by_product = self._wide(x)
+        other = None if y is None else self._wide(y)[0]
+        return self._raised(euclidean(rows, other, x.dtype, by_product))
 
     def rowwise(self, x: Tensor, y: Tensor) -> Tensor:
         """Values (N,) between paired rows."""
-        apart = self.normalize(widen(x)[0]) - self.normalize(widen(y)[0])
+        apart = self._wide(x)[0] - self._wide(y)[0]
         return self._raised(torch.linalg.vector_norm(apart, self.p, dim=1).to(x.dtype))
+
+    def _wide(self, x: Tensor) -> tuple[Tensor, bool]:
+        """Rows as the distance takes them, in double precision where that exists, and whether widened."""
+        if self.p != 2 or not self.normalize_embeddings:
+            wide, widened = widen(x)
+            return self.normalize(wide), widened
+        wide = unit_rows(x, dtype=x.dtype if x.device.type == "mps" else torch.float64)
+        return wide, wide.dtype != x.dtype
 
     def _raised(self, distance: Tensor) -> Tensor:
         if self.power == 1:
