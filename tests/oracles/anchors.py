@@ -1,0 +1,140 @@
+"""Further losses over pairs and tuples: circle, tuplet margin, angular, NCA, N-pairs, lifted, variance."""
+
+import math
+
+import torch
+
+from tests.oracles.core import COSINE, LP, Batch, Term, define, log_sum_exp
+from tests.oracles.geometry import unit
+from tests.oracles.pair import contrastive
+
+SQUARED = ("LpDistance", {"power": 2})
+UNIT_DOT = ("DotProductSimilarity", {"normalize_embeddings": True})
+
+
+def anchors(batch: Batch) -> range:
+    return range(len(batch.embeddings))
+
+
+@define("CircleLoss", COSINE, "AvgNonZeroReducer", similarity_only=True)
+def circle(batch: Batch, margin: float = 0.4, gamma: float = 80.0) -> dict[str, Term]:
+    """Sun et al. 2020, equation 6; the self-paced weights are constants. Anchors with both sides."""
+    values, indices = [], []
+    for a in anchors(batch):
+        near = [batch.values[a, p] for p in batch.of(batch.positives, a, once=True)]
+        far = [batch.values[a, n] for n in batch.of(batch.negatives, a, once=True)]
+        if near and far:
+            pull = [-gamma * torch.relu(1 + margin - s.detach()) * (s - (1 - margin)) for s in near]
+            push = [gamma * torch.relu(s.detach() + margin) * (s - margin) for s in far]
+            values.append(log_sum_exp([batch.zero, log_sum_exp(pull) + log_sum_exp(push)]))
+            indices.append(a)
+    return {"loss": Term(values, indices)}
+
+
+@define("TupletMarginLoss", COSINE, "MeanReducer", similarity_only=True)
+def tuplet_margin(batch: Batch, margin: float = 5.73, scale: float = 64.0) -> dict[str, Term]:
+    """Yu and Tao 2019: cos(theta_ap - margin), written out so that no acos is needed; margin in degrees."""
+    angle = math.radians(margin)
+    values = []
+    for a, p in batch.positives:
+        s = batch.values[a, p]
+        slackened = s * math.cos(angle) + torch.sqrt(1 - s * s) * math.sin(angle)
+        others = [scale * (batch.values[a, n] - slackened) for n in batch.of(batch.negatives, a)]
+        values.append(log_sum_exp([batch.zero, *others]))
+    return {"loss": Term(values, batch.positives)}
+
+
+@define("AngularLoss", LP, "MeanReducer")
+def angular(batch: Batch, alpha: float = 40.0) -> dict[str, Term]:
+    """Wang et al. 2017, equation 8 on normalised rows; alpha in degrees."""
+    tangent = math.tan(math.radians(alpha)) ** 2
+    x, r = [unit(row) for row in batch.embeddings], [unit(row) for row in batch.references]
+    values = []
+    for a, p in batch.positives:
+        pull = 2 * (1 + tangent) * (x[a] * r[p]).sum()
+        push = [
+            4 * tangent * ((x[a] + r[p]) * r[n]).sum() - pull for n in batch.of(batch.negatives, a, once=True)
+        ]
+        values.append(log_sum_exp([batch.zero, *push]))
+    return {"loss": Term(values, batch.positives)}
+
+
+@define("NCALoss", SQUARED, "MeanReducer")
+def nca(batch: Batch, softmax_scale: float = 1.0) -> dict[str, Term]:
+    """Goldberger et al. 2004: the probability of picking any positive; anchors that have one."""
+    values, indices = [], []
+    for a in anchors(batch):
+        near = [softmax_scale * batch.similarity(a, p) for p in batch.of(batch.positives, a, once=True)]
+        far = [softmax_scale * batch.similarity(a, n) for n in batch.of(batch.negatives, a, once=True)]
+        if near:
+            values.append(log_sum_exp(near + far) - log_sum_exp(near))
+            indices.append(a)
+    return {"loss": Term(values, indices)}
+
+
+@define("NPairsLoss", UNIT_DOT, "MeanReducer")
+def n_pairs(batch: Batch) -> dict[str, Term]:
+    """Sohn 2016: one pair a class, its positive against the positives of the other classes."""
+    first: dict[object, tuple[int, int]] = {}
+    for a, p in batch.positives:
+        first.setdefault(batch.labels[a] if batch.labels is not None else a, (a, p))
+    chosen = list(first.values())
+    values = []
+    for a, p in chosen:
+        values.append(log_sum_exp([batch.similarity(a, q) for _, q in chosen]) - batch.similarity(a, p))
+    return {"loss": Term(values, [a for a, _ in chosen])}
+
+
+@define("LiftedStructureLoss", LP, "MeanReducer")
+def lifted_structure(batch: Batch, pos_margin: float = 0.0, neg_margin: float = 1.0) -> dict[str, Term]:
+    """Oh Song et al. 2016, equation 4, in one batch: the negatives of both members of a positive pair."""
+    values = []
+    for a, p in batch.positives:
+        push = [
+            batch.gap(neg_margin, batch.values[b, n])
+            for b, n in batch.negatives
+            if b == a or (b == p and not batch.has_reference)
+        ]
+        spread = log_sum_exp(push) if push else batch.zero
+        hinge = torch.relu(spread + batch.gap(batch.values[a, p], pos_margin))
+        values.append(hinge**2 / 2)
+    return {"loss": Term(values, batch.positives)}
+
+
+@define("GeneralizedLiftedStructureLoss", LP, "MeanReducer")
+def generalized_lifted_structure(
+    batch: Batch, pos_margin: float = 0.0, neg_margin: float = 1.0
+) -> dict[str, Term]:
+    """Hermans et al. 2017, page 4; per anchor that has a pair."""
+    values, indices = [], []
+    for a in anchors(batch):
+        near = [batch.gap(batch.values[a, p], pos_margin) for p in batch.of(batch.positives, a, once=True)]
+        far = [batch.gap(neg_margin, batch.values[a, n]) for n in batch.of(batch.negatives, a, once=True)]
+        if near or far:
+            both = (log_sum_exp(near) if near else batch.zero) + (log_sum_exp(far) if far else batch.zero)
+            values.append(torch.relu(both))
+            indices.append(a)
+    return {"loss": Term(values, indices)}
+
+
+@define("SignalToNoiseRatioContrastiveLoss", ("SNRDistance", {}), "AvgNonZeroReducer")
+def signal_to_noise_ratio(batch: Batch, pos_margin: float = 0.0, neg_margin: float = 1.0) -> dict[str, Term]:
+    """Yuan et al. 2019: contrastive on the noise-to-signal ratio."""
+    return contrastive(batch, pos_margin, neg_margin)
+
+
+@define("IntraPairVarianceLoss", COSINE, "MeanReducer")
+def intra_pair_variance(batch: Batch, pos_eps: float = 0.01, neg_eps: float = 0.01) -> dict[str, Term]:
+    """Yu and Tao 2019: squared excess of each pair over its kind's mean, on its harder side."""
+    near = [batch.values[a, p] for a, p in batch.positives]
+    far = [batch.values[a, n] for a, n in batch.negatives]
+
+    def excess(values: list[torch.Tensor], eps: float, below: bool) -> list[torch.Tensor]:
+        mean = sum(values) / max(len(values), 1)
+        gaps = [(1 - eps) * mean - v if below else v - (1 + eps) * mean for v in values]
+        return [torch.relu(gap) ** 2 for gap in gaps]
+
+    return {
+        "pos_loss": Term(excess(near, pos_eps, batch.inverted), batch.positives),
+        "neg_loss": Term(excess(far, neg_eps, not batch.inverted), batch.negatives),
+    }
