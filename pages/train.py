@@ -13,18 +13,17 @@ with page(TITLE, SUMMARY):
     from ui import link, session, train
     from ui.live.panel import live_panel
 
-    asked = link.arrived()
-    link.show_refusals()
+    asked, refused = link.arrived()
     session.show_notice()
     settings = train.structure()
     panel = st.container()
     with panel:
         place = st.container()
         settings |= train.knobs(settings["loss"])
-        present = session.present_run()
-        wanted = train.wanted_config(settings, present.config if present else asked)
+        wanted = train.wanted_config(settings, asked, refused)
         run = session.run_for(wanted)
-        with place:
-            train.buttons(run, wanted)
-            train.offer_restart(run, wanted)
-        live_panel(run, on_adopt=session.adopt, on_lost=session.replace_lost, on_command=session.act)
+        if run is not None:
+            with place:
+                train.buttons(run, wanted)
+                train.offer_restart(run, wanted)
+            live_panel(run, on_adopt=session.adopt, on_lost=session.replace_lost, on_command=session.act)

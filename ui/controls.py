@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -34,11 +35,13 @@ def control(
     elif offered and is_logarithmic(param):
         start = param.default
         value = st.select_slider(
-            label, offered, start, format_func=param.format, bind="query-params", **bound
+            label, offered, start, format_func=speller(param, key), bind="query-params", **bound
         )
     elif offered:
         place = offered.index(param.default)
-        value = st.selectbox(label, offered, place, format_func=param.format, bind="query-params", **bound)
+        value = st.selectbox(
+            label, offered, place, format_func=speller(param, key), bind="query-params", **bound
+        )
     elif param.kind == "float" and param.explore is not None:
         low, high = span(param, key)
         step = param.step or nice_step(low, high)
@@ -109,6 +112,19 @@ def offered_values(param: Param, key: str) -> list[Any]:
     else:
         return []
     return sorted(found | {param.default, *known_values(param, key)})
+
+
+def speller(param: Param, key: str) -> Callable[[Any], str]:
+    """How the options of a choice are written: as `param.format`, but a linked value as the link spells it.
+
+    Streamlit seeds a choice by comparing texts: to it 1000000 is not 1e+06.
+    """
+    own: dict[Any, str] = st.session_state.setdefault(f"spelling of {key}", {})
+    given = st.query_params.get(key)
+    if given is not None:
+        with suppress(ParameterError):
+            own.setdefault(param.parse(given, key), given)
+    return lambda value: own.get(value, param.format(value))
 
 
 def is_logarithmic(param: Param) -> bool:

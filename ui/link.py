@@ -7,57 +7,35 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from lab.config import RunConfig
-from lab.links import EVENTS, read_settings
-
-REFUSED = "link.refused"
-READ = "link.read"
+from lab.links import read_settings
+from lab.settings import settings
 
 
-def arrived() -> RunConfig:
-    """The config the link asks for. Refused values leave the address, so that the controls show defaults."""
+def arrived() -> tuple[RunConfig, tuple[str, ...]]:
+    """The config the link asks for, and a sentence for each value that was refused and shown as such.
+
+    Streamlit drops bad values of controls from the address; names that no control has are dropped here.
+    """
     given = {key: str(value) for key, value in st.query_params.to_dict().items()}
     if not given:
-        return RunConfig()
+        return RunConfig(), ()
     config, refusals = read_settings(given)
     if refusals:
-        st.session_state[REFUSED] = refusals
-        kept = config.to_settings(full=True)
-        for key, value in given.items():
-            if kept.get(key) != value and not is_same(kept.get(key), value):
-                forget(key)
-    return config
+        said = " ".join(f"{text[:1].upper()}{text[1:].removesuffix('.')}." for text in refusals)
+        st.warning(f"The link asks for something that is not possible, so the default is used. {said}")
+        for key in given:
+            if not is_setting(key, config):
+                del st.query_params[key]
+    return config, refusals
 
 
-def forget(key: str) -> None:
-    """Takes a value out of the address and out of the control that would read it."""
-    if key in st.query_params:
-        del st.query_params[key]
-    st.session_state.pop(key, None)
-
-
-def is_same(kept: str | None, given: str) -> bool:
-    """Whether two spellings mean the same number, such as 0.10 and 0.1."""
-    try:
-        return kept is not None and float(kept) == float(given)
-    except ValueError:
-        return False
-
-
-def show_refusals() -> None:
-    """One sentence a refused value, until the next change; the defaults are in use."""
-    refusals = st.session_state.pop(REFUSED, ())
-    if not refusals:
-        return
-    lines = [f"{sentence[:1].upper()}{sentence[1:]}" for sentence in refusals]
-    st.warning(
-        "The link asked for something that is not possible, so the default is used. " + ". ".join(lines) + "."
-    )
+def is_setting(key: str, config: RunConfig) -> bool:
+    """Whether a control of the page has that name."""
+    owner, dot, _ = key.rpartition(".")
+    return owner in (config.data, config.loss) if dot else key in settings()
 
 
 def link_to(config: RunConfig, page: str) -> str:
     """The address, without the server, that opens exactly this run."""
-    settings = config.to_settings()
-    return f"/{page}?{urlencode(settings, safe=':,=.')}" if settings else f"/{page}"
-
-
-__all__ = ["EVENTS", "arrived", "link_to", "show_refusals"]
+    texts = config.to_settings()
+    return f"/{page}?{urlencode(texts, safe=':,=.')}" if texts else f"/{page}"

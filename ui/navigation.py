@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -32,7 +33,7 @@ def entries() -> tuple[PageEntry, ...]:
 
 def read_entry(file: Path) -> PageEntry:
     """The declarations of a page, read without running it."""
-    constants = {
+    constants: dict[str, Any] = {
         target.id: node.value.value
         for node in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
@@ -56,4 +57,4 @@ def draw_navigation() -> None:
             if entry.group not in (group, entry.title):
                 st.caption(entry.group)
             group = entry.group
-            st.page_link(entry.path, label=entry.title, help=entry.summary or None)
+            st.page_link(entry.path, label=entry.title)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from lab.config import LEARNING_RATE, RunConfig, live_options
+from lab.links import EVENTS
 from losslib.errors import ParameterError
 from ui.live.route import VIEWERS, command
 from ui.server import scheduler
@@ -29,19 +30,31 @@ def present_run() -> LiveRun | None:
     return scheduler().get(token) if token else None
 
 
-def run_for(wanted: RunConfig) -> LiveRun:
-    """This session's run, opened if there is none. Before its first step it simply follows the controls."""
+def run_for(wanted: RunConfig) -> LiveRun | None:
+    """This session's run, opened if there is none. Before its first step it simply follows the controls.
+
+    Where the server refuses what is wanted it says why, and the run stays as it is.
+    """
     run = present_run()
-    if run is None:
-        owner = st.session_state.setdefault(OWNER, secrets.token_hex(8))
-        run = scheduler().open(wanted, owner)
-        st.session_state[TOKEN] = run.token
-    elif run.step == 0 and run.state != "running" and basis(run.config) != basis(wanted):
-        run.reset(wanted)
-    elif wanted.steps > run.total and run.step > 0:
-        run.extend(wanted.steps - run.total)
-    belongs_here(run.token)
+    try:
+        if run is None:
+            owner = st.session_state.setdefault(OWNER, secrets.token_hex(8))
+            run = scheduler().open(wanted, owner)
+            st.session_state[TOKEN] = run.token
+        elif run.step == 0 and run.state != "running" and basis(run.config) != basis(wanted):
+            run.reset(wanted)
+        elif wanted.steps > run.total and run.step > 0:
+            run.extend(wanted.steps - run.total)
+    except ParameterError as error:
+        st.warning(sentence(str(error)))
+    if run is not None:
+        belongs_here(run.token)
     return run
+
+
+def sentence(text: str) -> str:
+    """The text with a capital at its beginning and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def orphan(token: str) -> None:
@@ -103,6 +116,8 @@ def act(name: str) -> None:
 def restart(wanted: RunConfig) -> None:
     """Back to step 0 with the settings shown; the same seed gives the same run."""
     run = present_run()
+    if EVENTS in st.query_params:
+        del st.query_params[EVENTS]
     if run is not None:
         with told():
             run.reset(wanted)
@@ -143,4 +158,4 @@ def show_notice() -> None:
     """What happened to the run behind the person's back, once."""
     notice: Any = st.session_state.pop(NOTICE, "")
     if notice:
-        st.info(f"{notice[:1].upper()}{notice[1:]}")
+        st.info(sentence(notice))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 from ui.controls import control
 from ui.link import link_to
-from ui.session import act, change, pending, restart
+from ui.session import act, change, pending, restart, sentence
 
 if TYPE_CHECKING:
     from lab.scheduler import LiveRun
@@ -66,13 +67,18 @@ def knobs(loss: str) -> dict[str, str]:
     return found
 
 
-def wanted_config(found: dict[str, str], fallback: RunConfig) -> RunConfig:
-    """The config of the controls; if they do not go together, a sentence, and the fallback."""
+def wanted_config(found: dict[str, str], asked: RunConfig, said: tuple[str, ...] = ()) -> RunConfig:
+    """The config of the controls, with the link's changes while training if it is the link's loss.
+
+    If the controls do not go together: a sentence, unless it was said, and what the link asked for.
+    """
     try:
-        return RunConfig.from_settings(found)
+        config = RunConfig.from_settings(found)
     except ParameterError as error:
-        st.warning(f"These settings do not go together: {error}. The run shown keeps its own.")
-        return fallback
+        if str(error) not in said:
+            st.warning(f"{sentence(str(error))} The run shown keeps its own settings.")
+        return asked
+    return replace(config, events=asked.events) if config.loss == asked.loss else config
 
 
 def buttons(run: LiveRun, wanted: RunConfig) -> None:

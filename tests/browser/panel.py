@@ -45,6 +45,16 @@ class Panel:
     def wait_state(self, *names):
         self.wait(lambda: self.state in names, f"state {names}")
 
+    def pause(self):
+        self.press("Pause")
+        return self.settled("paused")
+
+    def settled(self, *names):
+        """The step once the state is one of these; the slice at work when it was asked for has then ended."""
+        self.wait_state(*names)
+        self.page.wait_for_timeout(400)
+        return self.step
+
     def press(self, name):
         self.page.get_by_role("button", name=name, exact=True).click()
 

@@ -1,4 +1,4 @@
-"""What browsers do: deep links, reloads, page switches, refused values, no socket, a path before the server."""
+"""What browsers do: deep links, reloads, page switches, refused values, no socket, a base path."""
 
 import pytest
 
@@ -44,9 +44,7 @@ def test_reload_goes_on_with_the_same_run(tab):
     panel = Panel(page).wait_ready()
     panel.press("Play")
     panel.wait_step(20)
-    panel.press("Pause")
-    panel.wait_state("paused")
-    held = panel.step
+    held = panel.pause()
     page.reload()
     panel = Panel(page).wait_ready()
     panel.wait(lambda: panel.step == held, f"step {held} again")
@@ -59,9 +57,7 @@ def test_another_page_and_back_keeps_run_and_settings(tab):
     panel = Panel(page).wait_ready()
     panel.press("Play")
     panel.wait_step(10)
-    panel.press("Pause")
-    panel.wait_state("paused")
-    held = panel.step
+    held = panel.pause()
     page.get_by_test_id("stSidebar").get_by_role("link", name="Home").click()
     page.get_by_role("heading", name="Loss Lab").wait_for()
     page.get_by_test_id("stSidebar").get_by_role("link", name="Train").click()

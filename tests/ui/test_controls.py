@@ -77,6 +77,7 @@ def test_each_kind_gets_its_control():
         ("margin", "-1.25"),
         ("tau", "0.123"),  # between the slider's stops
         ("tau", "50"),
+        ("tau", "1e+06"),
         ("lr", "0.5"),
         ("rows", "64"),
         ("dim", "5"),  # not among the usual ones
@@ -87,6 +88,13 @@ def test_each_kind_gets_its_control():
 )
 def test_a_linked_value_reaches_the_control(name, text):
     assert shown(opened(**{name: text}))[name] == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "spelt"), [("tau", "1000000", "1e+06"), ("tau", "0.50", "0.5"), ("dim", "08", "8")]
+)
+def test_another_spelling_of_a_choice_reaches_the_control(name, text, spelt):
+    assert shown(opened(**{name: text}))[name] == spelt
 
 
 def test_a_wide_slider_keeps_its_ends_when_other_controls_move():

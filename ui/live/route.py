@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 from streamlit import config as streamlit_config
 
 from losslib.errors import ParameterError
@@ -168,10 +168,12 @@ class Viewer:
     async def receive(self) -> None:
         """Acknowledgements and commands; anything else, too much or too big closes the socket."""
         while True:
-            try:
-                text = await self.socket.receive_text()
-            except (WebSocketDisconnect, KeyError, RuntimeError):
+            message = await self.socket.receive()
+            if message["type"] == "websocket.disconnect":
                 return None
+            text = message.get("text")
+            if text is None:
+                return await self.refuse(POLICY, "text messages only")
             if len(text) > MAX_MESSAGE:
                 return await self.refuse(TOO_BIG, "message too big")
             if not self.allowance.take():
