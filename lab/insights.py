@@ -17,7 +17,7 @@ COLLAPSED_SHARE_OF_SPREAD = 0.02
 FLAT_RANK = 1.2
 DEAD_SHARE = 0.01
 VANISHED_SHARE = 1e-4
-SHARP_SHARE = 0.05
+FEW_NEGATIVES = 3.0
 LOW_TEMPERATURE = 0.03
 
 
@@ -152,14 +152,25 @@ def _dead_margin(config: RunConfig, frame: Frame) -> Insight | None:
 
 def _low_temperature(config: RunConfig, frame: Frame) -> Insight | None:
     mark = next((m for m in frame.marks if m.kind == "temperature"), None)
-    if mark is None or mark.value >= LOW_TEMPERATURE or not frame.active_share < SHARP_SHARE:
+    seen = _negatives_seen(frame)
+    if mark is None or mark.value >= LOW_TEMPERATURE or not seen < FEW_NEGATIVES:
         return None
     sentence = (
-        f"At temperature {mark.value:g} only {100 * frame.active_share:.1f} % of the pairs carry weight: "
-        "each anchor sees little but its nearest negative."
+        f"At temperature {mark.value:g} an anchor sees {seen:.1f} of its negatives: "
+        "only the nearest carry weight, and noise steers the training."
     )
     cure = Cure("Raise the temperature.", f"{config.loss}.temperature", "0.1")
     return Insight("low_temperature", sentence, "active_share", frame.active_share, cure)
+
+
+def _negatives_seen(frame: Frame) -> float:
+    """Mean number of negatives an anchor has above 1 % of its heaviest one's weight; NaN without any."""
+    labels, weights = frame.batch.labels, frame.batch.weights.astype(float)
+    weights[labels[:, None] == labels[None]] = 0
+    largest = weights.max(axis=1, keepdims=True)
+    moved = largest[:, 0] > 0
+    seen = (weights > 0.01 * largest).sum(axis=1)
+    return float(seen[moved].mean()) if moved.any() else math.nan
 
 
 def _active_share(frame: Frame) -> Insight | None:

@@ -1,0 +1,98 @@
+"""Insights: each trouble trips its own finding, on real runs where one can be made."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from lab.config import RunConfig
+from lab.insights import insights
+from lab.run import Run
+
+Small = Callable[..., RunConfig]
+Finished = Callable[[RunConfig], Run]
+
+
+def kinds(run: Run) -> set[str]:
+    return {insight.kind for insight in insights(run.recording)}
+
+
+def test_a_healthy_run_only_says_its_active_share(small: Small, finished: Finished) -> None:
+    run = finished(small(steps=60))
+    (only,) = insights(run.recording)
+    frame = run.recording.latest
+    assert frame is not None
+    assert only.kind == "active_share"
+    assert only.sentence.startswith(f"{100 * frame.active_share:.0f} % of the batch's pairs are active")
+    assert only.cure is None
+
+
+def test_divergence_repeats_the_reason_and_offers_a_tenth_of_the_rate(
+    small: Small, finished: Finished
+) -> None:
+    run = finished(small(lr=1e20, optimizer="sgd", output="none", steps=80))
+    first = insights(run.recording)[0]
+    assert (first.kind, first.sentence) == ("divergence", run.reason)
+    assert first.cure is not None
+    assert (first.cure.setting, first.cure.value) == ("lr", "1e+19")
+
+
+def test_one_sample_a_class_has_no_positives(small: Small, finished: Finished) -> None:
+    run = finished(small(batch=4, per_class=1, steps=2))
+    found = {i.kind: i for i in insights(run.recording)}
+    assert "all 4 samples have different labels" in found["no_positives"].sentence
+    assert found["no_positives"].cure is not None
+    assert found["no_positives"].cure.setting == "per_class"
+    assert "no_positives" not in kinds(finished(small(batch=8, per_class=2, steps=2)))
+
+
+def test_a_satisfied_margin_is_dead_and_asks_for_more(small: Small, finished: Finished) -> None:
+    # negatives never nearer than -3, positives never farther than 3: nothing is left to do
+    run = finished(small(loss_options={"neg_margin": -3.0, "pos_margin": 3.0}, steps=3))
+    found = {i.kind: i for i in insights(run.recording)}
+    assert "0.0 % still have a gradient" in found["dead_margin"].sentence
+    assert found["dead_margin"].cure is not None
+    assert (found["dead_margin"].cure.setting, found["dead_margin"].cure.value) == (
+        "ContrastiveLoss.neg_margin",
+        "-2.8",
+    )
+
+
+def test_positives_alone_collapse(small: Small, finished: Finished) -> None:
+    run = finished(small(loss_options={"neg_margin": -3.0}, steps=100, dim=8, lr=0.01))
+    found = {i.kind: i for i in insights(run.recording)}
+    frame = run.recording.latest
+    assert frame is not None
+    assert found["collapse"].value == frame.collapse["mean_cosine"] > 0.99
+    assert f"{frame.collapse['mean_cosine']:.3f}" in found["collapse"].sentence
+
+
+def test_a_low_temperature_is_named_where_few_pairs_carry_weight(small: Small, finished: Finished) -> None:
+    run = finished(small(loss="NTXentLoss", loss_options={"temperature": 0.001}, steps=40))
+    assert "low_temperature" in kinds(run)
+    assert "low_temperature" not in kinds(finished(small(loss="NTXentLoss", steps=40)))
+
+
+def test_a_gradient_that_vanished_is_not_mistaken_for_success(small: Small, finished: Finished) -> None:
+    assert "vanished_gradient" in kinds(finished(small(lr=1e6, optimizer="sgd", steps=40)))
+
+
+def test_embeddings_on_a_line_are_flat(small: Small, finished: Finished) -> None:
+    run = finished(small(steps=60, dim=3))
+    frame = run.recording.latest
+    assert frame is not None
+    line = replace(frame, collapse={**frame.collapse, "effective_rank": 1.05})
+    assert "flat" in {i.kind for i in insights(run.recording, line)}
+    assert "1.1 of 3 directions" in next(
+        i.sentence
+        for i in insights(run.recording, replace(line, collapse={**line.collapse, "effective_rank": 1.1}))
+        if i.kind == "flat"
+    )
+
+
+def test_no_pairs_at_all_says_nothing_about_activity(small: Small, finished: Finished) -> None:
+    run = finished(small(steps=2))
+    frame = run.recording.latest
+    assert frame is not None
+    bare = replace(frame, active_share=np.nan)
+    assert insights(run.recording, bare) == ()
