@@ -50,7 +50,7 @@ class _Euclidean(torch.autograd.Function):
         x, y, distance = ctx.saved_tensors
         # d(distance)/dx = (x - y) / distance, and 0 where the points coincide
         pull = grads[0] / torch.threshold(distance, 0.0, torch.inf)
-        centre = x.mean(0)  # far from the origin, sum(pull) * x - pull @ y would cancel
+        centre = _centre(x)  # far from the origin, sum(pull) * x - pull @ y would cancel
         a = x - centre
         if y is None:
             both = (pull + pull.t()).to(x.dtype)
@@ -61,12 +61,17 @@ class _Euclidean(torch.autograd.Function):
         return grad_x, grad_y, None, None
 
 
+def _centre(x: Tensor) -> Tensor:
+    """Mean of the rows (D,); 0 without any, where a mean is NaN."""
+    return x.sum(0) / max(len(x), 1)
+
+
 def _by_difference(x: Tensor, y: Tensor | None) -> Tensor:
     return torch.cdist(x, x if y is None else y, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def _by_product(x: Tensor, y: Tensor | None) -> Tensor:
-    centre = x.mean(0)
+    centre = _centre(x)
     a = x - centre
     b = a if y is None else y - centre
     square_a = (a * a).sum(1)

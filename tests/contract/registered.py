@@ -57,6 +57,11 @@ def build(name: str, options: dict[str, Any] | None = None, distance: Any = None
     return made
 
 
+def needs_labels(options: dict[str, Any]) -> bool:
+    """Whether these options give the loss something per class."""
+    return options.get("num_classes") is not None
+
+
 def label_of(value: Any) -> str:
     """Short text for a test's name."""
     if isinstance(value, tuple):

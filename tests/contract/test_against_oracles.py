@@ -13,6 +13,7 @@ from tests.contract.registered import (
     SAMPLING,
     build,
     label_of,
+    needs_labels,
     own_options,
     variants,
 )
@@ -36,10 +37,6 @@ def assert_equals_oracle(
     for found, slope in zip(gradients, slopes, strict=True):
         scale = float(slope.abs().max()) if slope.numel() else 0.0
         torch.testing.assert_close(found, slope, rtol=1e-7, atol=1e-7 * max(scale, 1e-3))
-
-
-def needs_labels(options: dict[str, Any]) -> bool:
-    return options.get("num_classes") is not None
 
 
 def away_from_ties(name: str, options: dict[str, Any]) -> dict[str, Any]:

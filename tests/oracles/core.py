@@ -190,7 +190,10 @@ class Oracle:
             options: the loss's own options.
             named: the same inputs by name.
         """
-        batch = self.batch(*inputs, distance=distance, **named)
+        return self.reduced(self.batch(*inputs, distance=distance, **named), reducer, options)
+
+    def reduced(self, batch: Batch, reducer: Any = None, options: Any = None) -> Tensor:
+        """The reduced loss of a batch whose values may have been replaced by a leaf."""
         found = self.equation(batch, **(options or {}))
         how = as_spec(reducer) if reducer is not None else self.reducer or ("MeanReducer", {})
         total = batch.zero

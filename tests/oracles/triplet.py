@@ -78,9 +78,9 @@ def margin(
         penalties.append(nu * own)
         active += int(pull > 0) + int(push > 0)
     found = {"loss": Term(values, batch.triplets, divisor=active)}
-    if learn_beta and batch.triplets:
+    if learn_beta:
         found["beta_reg_loss"] = (
-            Term([nu * betas[0]], reduced=True)
+            Term([nu * betas[0] if batch.triplets else batch.zero], reduced=True)
             if num_classes is None
             else Term(penalties, [a for a, _, _ in batch.triplets], divisor=active)
         )
