@@ -11,6 +11,7 @@ SUMMARY = "Watch an encoder learn with a metric loss; turn its margin or tempera
 
 with page(TITLE, SUMMARY):
     from ui import link, session, train
+    from ui.figures import paused_figures
     from ui.live.panel import live_panel
 
     asked, refused = link.arrived()
@@ -27,3 +28,4 @@ with page(TITLE, SUMMARY):
                 train.buttons(run, wanted)
                 train.offer_restart(run, wanted)
             live_panel(run, on_adopt=session.adopt, on_lost=session.replace_lost, on_command=session.act)
+            paused_figures(run)

@@ -22,7 +22,7 @@ PRESETS = (
     Preset(
         "Digits on a circle",
         "Real handwritten digits, a small CNN, two coordinates: watch ten classes find their place.",
-        {"data": "mnist", "loss": "ContrastiveLoss", "ContrastiveLoss.neg_margin": "1"},
+        {"data": "mnist", "loss": "ContrastiveLoss"},
     ),
     Preset(
         "Temperature",
@@ -30,24 +30,31 @@ PRESETS = (
         {"data": "mnist", "loss": "NTXentLoss", "dim": "8"},
     ),
     Preset(
-        "Triplets and the dead zone",
-        "Once a triplet keeps its margin it teaches nothing more: watch the active share fall.",
-        {"data": "blobs", "loss": "TripletMarginLoss", "output": "l2"},
+        "Just the loss",
+        "No network at all: every point is moved by the supervised contrastive loss alone.",
+        {"data": "blobs", "encoder": "free", "loss": "SupConLoss", "lr": "0.03"},
     ),
     Preset(
-        "Margin already satisfied",
-        "A negative margin of 0.05 asks for almost nothing: most pairs never get a gradient.",
+        "Failure: margin already satisfied",
+        "A negative margin of 0.05 asks for almost nothing, so almost no negative pair has a gradient.",
         {"data": "blobs", "loss": "ContrastiveLoss", "ContrastiveLoss.neg_margin": "0.05"},
     ),
     Preset(
-        "A learning rate too far",
-        "SGD with a huge learning rate and no normalisation: the numbers run away, and it says so.",
-        {"data": "blobs", "loss": "ContrastiveLoss", "output": "none", "optimizer": "sgd", "lr": "1000000"},
+        "Failure: collapse",
+        "A learning rate of 1,000,000 throws every embedding onto one point: recall@1 falls to chance.",
+        {"data": "blobs", "loss": "NTXentLoss", "optimizer": "sgd", "lr": "1e+06"},
     ),
     Preset(
-        "Just the loss",
-        "No network at all: every point is moved by the loss alone.",
-        {"data": "blobs", "encoder": "free", "loss": "SupConLoss"},
+        "Failure: the numbers run away",
+        "An absurd margin, squared, and an absurd learning rate: two steps, and nothing is a number.",
+        {
+            "data": "blobs",
+            "output": "none",
+            "optimizer": "sgd",
+            "lr": "1e+06",
+            "ContrastiveLoss.squared": "true",
+            "ContrastiveLoss.neg_margin": "1e+06",
+        },
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -36,16 +37,28 @@ def warm_up() -> None:
     """Imports what the first run needs, so that the first visitor does not wait for it."""
     try:
         import datasets
-        from losslib import catalog
+        from ui.live.feed import squeezed_images
 
-        catalog.losses()
-        datasets.load("mnist")
-        scheduler()
+        squeezed_images(datasets.load("mnist"))
+        first_step()
     except Exception:
         _LOG.exception("warm-up failed; the first page will say why")
     # Long-lived modules and tables leave the collector's sight: each later collection is short.
     gc.collect()
     gc.freeze()
+
+
+def first_step(patience: float = 60.0) -> None:
+    """One step of a tiny run on the worker: torch imports a lot of machinery at its first update."""
+    from lab.config import RunConfig
+
+    tiny = RunConfig(data="blobs", data_options={"points": 40}, batch=8, per_class=2, steps=1)
+    run = scheduler().open(tiny)
+    run.play()
+    deadline = time.monotonic() + patience
+    while run.state in ("queued", "preparing", "ready", "running") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    scheduler().close(run.token)
 
 
 @asynccontextmanager

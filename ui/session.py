@@ -97,8 +97,8 @@ def pending(wanted: RunConfig, config: RunConfig) -> list[str]:
 def change(key: str) -> None:
     """A knob that may turn while it trains was turned: the change is recorded at the next step."""
     run, value = present_run(), st.session_state.get(key)
-    if run is None or value is None or run.step == 0:
-        return
+    if run is None or value is None or (run.step == 0 and run.state != "running"):
+        return  # before the first step a run follows the controls as a whole
     owner, _, name = key.rpartition(".")
     if owner in ("", run.config.loss):
         with told():

@@ -34,7 +34,7 @@ def test_home_leads_to_a_preset_that_runs(tab):
     page.get_by_role("heading", name="Loss Lab").wait_for()
     page.get_by_role("link", name="Open in Train").nth(2).click()
     panel = Panel(page).wait_ready()
-    assert "loss=TripletMarginLoss" in page.url
+    assert "loss=SupConLoss" in page.url
     panel.press("Step")
     panel.wait(lambda: panel.step == 1, "one step")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lab.insights import insights
 from ui.live.about import describe
-from ui.live.wire import mark_notes, pack_frame, pack_hello, pack_images, pack_state
+from ui.live.wire import mark_notes, pack_frame, pack_hello, pack_images, pack_state, squeeze
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from lab.frame import Frame
     from lab.recording import Recording
     from lab.scheduler import LiveRun
@@ -72,13 +74,19 @@ class Feed:
         elif self._owes_images and data.images is not None and data.images.nbytes <= LARGEST_IMAGES:
             # Pictures come after the first frames: they are only needed once somebody points at something.
             self._owes_images = False
-            parts.append(pack_images(self.epoch, data.images))
+            parts.append(pack_images(self.epoch, data.images, squeezed_images(data)))
         return parts
 
     def _one(self, recording: Recording, frame: Frame) -> bytes:
         self._sent.add(frame.step)
         self.frames_sent += 1
         return pack_frame(self.epoch, frame, insights(recording, frame), sent_ms=time.time() * 1000)
+
+
+@lru_cache(maxsize=4)
+def squeezed_images(data: Dataset) -> bytes:
+    """The pictures of a data set, compressed once for all viewers."""
+    return b"" if data.images is None else squeeze(data.images)
 
 
 def state_of(run: LiveRun) -> dict[str, Any]:

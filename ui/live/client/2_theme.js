@@ -123,4 +123,7 @@ function short(value) {
   return String(Number(value.toPrecision(3)));
 }
 
-const percent = (share) => (Number.isFinite(share) ? Math.round(100 * share) + " %" : "not measured");
+function percent(share) {
+  if (!Number.isFinite(share)) return "not measured";
+  return share > 0 && share < 0.01 ? "less than 1 %" : Math.round(100 * share) + " %";
+}

@@ -238,6 +238,6 @@ function marksSentence(frame) {
 function activeSentence(frame) {
   if (!Number.isFinite(frame.active_share)) return "This loss does not say which pairs of the batch are active.";
   if (frame.active_share === 0) return "No pair of this batch has a gradient: the margin is satisfied everywhere.";
-  const exact = frame.active_share < 0.01 ? "Less than 1 %" : percent(frame.active_share);
-  return exact + " of the pairs of this batch are active: they still have a gradient.";
+  const share = percent(frame.active_share);
+  return share[0].toUpperCase() + share.slice(1) + " of the pairs of this batch are active: they still have a gradient.";
 }

@@ -9,14 +9,18 @@ class Curves {
     const open = openCanvas(this.canvas);
     if (!open) return;
     const { ctx, width, height } = open;
-    const area = { left: 34, right: width - 6, top: 8, bottom: height - 20 };
     const known = series.flatMap((s) => s.values.map((v) => v[1]).filter(Number.isFinite));
     const last = Math.max(total || 1, ...series.map((s) => (s.values.length ? s.values.at(-1)[0] : 0)));
     let [low, high] = fixed || [Math.min(0, ...known), Math.max(...known, 1e-9)];
     if (!(high > low)) high = low + 1;
+    const bottom = height - 20;
+    const ticks = niceTicks(low, high, Math.max(2, (bottom - 8) / 40));
+    ctx.font = "11px " + theme.font;
+    const widest = Math.max(...ticks.map((v) => ctx.measureText(short(v)).width));
+    const area = { left: Math.max(24, widest + 9), right: width - 6, top: 8, bottom };
     const toX = (step) => area.left + (step / last) * (area.right - area.left);
     const toY = (v) => area.bottom - ((v - low) / (high - low)) * (area.bottom - area.top);
-    this.frame(ctx, area, toX, toY, low, high, last, theme);
+    this.frame(ctx, area, toX, toY, ticks, last, theme);
     this.events(ctx, area, toX, events, theme);
     if (level !== undefined && level !== null) this.level(ctx, area, toY(level), theme);
     series.forEach((line) => this.line(ctx, line, toX, toY));
@@ -28,14 +32,13 @@ class Curves {
     withAlpha(ctx, 0.5, () => ctx.stroke());
   }
 
-  frame(ctx, area, toX, toY, low, high, last, theme) {
-    ctx.font = "11px " + theme.font;
+  frame(ctx, area, toX, toY, ticks, last, theme) {
     ctx.fillStyle = theme.text;
     ctx.strokeStyle = theme.border;
     ctx.lineWidth = 1;
     ctx.textAlign = "right";
     ctx.beginPath();
-    for (const v of niceTicks(low, high, Math.max(2, (area.bottom - area.top) / 40))) {
+    for (const v of ticks) {
       ctx.moveTo(area.left, toY(v));
       ctx.lineTo(area.right, toY(v));
       ctx.fillText(short(v), area.left - 4, toY(v) + 4);

@@ -11,6 +11,8 @@ const WORDS = {
   failed: "stopped",
   closed: "closed",
 };
+// These insights already stand beside their figure: in the histogram's sentence and in the box above.
+const SAID_ELSEWHERE = new Set(["active_share", "divergence"]);
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 class LivePanel {
@@ -248,7 +250,7 @@ class LivePanel {
       ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
     setText(this.find("pairs-summary"), pairsSummary(frame));
     this.find("heat-view").hidden = !frame.rows;
-    this.drawInsights(frame.insights);
+    this.drawInsights(frame.insights.filter(({ kind }) => !SAID_ELSEWHERE.has(kind)));
     this.drawGauges(frame);
     drawPairs(this.find("pairs"), frame, hello, this.images);
   }
@@ -276,6 +278,7 @@ class LivePanel {
     const key = JSON.stringify(found);
     if (key === this.insightKey) return;
     this.insightKey = key;
+    list.hidden = found.length === 0;
     list.replaceChildren(...found.map(({ kind, sentence, cure }) => {
       const row = document.createElement("li");
       row.dataset.kind = kind;
