@@ -63,4 +63,6 @@ def map_note(dim: int, output: str) -> str:
         return f"seen in the plane that keeps most of the variance of {dim} coordinates (PCA)"
     if dim == 1:
         return "the one coordinate along the horizontal axis"
-    return "on the unit circle" if output == "l2" else "the two coordinates as they are"
+    if output == "l2":
+        return "on the unit circle, each drawn up to 6 % inside or outside so that none hides another"
+    return "the two coordinates as they are"

@@ -18,6 +18,7 @@ class EmbeddingMap {
     this.hover = -1;
     this.tip.hidden = true;
     this.hidden.clear();
+    this.scatter = scatterOf(hello);
     this.fit();
   }
 
@@ -29,7 +30,7 @@ class EmbeddingMap {
   // Follows the points: grows at once, shrinks only when they fill less than half, so the map does not tremble.
   follow(frame) {
     if (this.held && this.view) return;
-    let [x, y, span] = [0, 0, 2.3];
+    let [x, y, span] = [0, 0, 2.36];
     if (!this.hello.unit_circle) {
       const bounds = extent(frame);
       span = Math.max(bounds.right - bounds.left, bounds.top - bounds.bottom, 1e-6) * 1.12;
@@ -101,8 +102,9 @@ class EmbeddingMap {
     const reuse = this.screen && this.screen.length === xy.length;
     const screen = reuse ? this.screen : new Float32Array(xy.length);
     for (let i = 0; i < frame.points; i += 1) {
-      const x = startX + stepX * xy[2 * i];
-      const y = startY + stepY * xy[2 * i + 1];
+      const away = this.scatter ? this.scatter[i] : 1;
+      const x = at.left + (startX + stepX * xy[2 * i] - at.left) * away;
+      const y = at.top + (startY + stepY * xy[2 * i + 1] - at.top) * away;
       const c = classOf[index[i]];
       const seen = !this.hidden.has(c) && x > -9 && y > -9 && x < width + 9 && y < height + 9;
       screen[2 * i] = seen ? x : NaN;
@@ -207,6 +209,12 @@ class EmbeddingMap {
     canvas.onpointerleave = () => { if (!drag) this.point(-1e6, -1e6); };
     canvas.ondblclick = () => { this.fit(); this.redraw(); };
   }
+}
+
+// On the unit circle samples hide each other, so each is drawn a little inside or outside, always the same.
+function scatterOf(hello) {
+  if (!hello.unit_circle) return null;
+  return Float32Array.from(hello.index, (_, i) => 1 + 0.06 * (((i * 0.6180339887) % 1) * 2 - 1));
 }
 
 function extent(frame) {
