@@ -55,8 +55,9 @@ class PairWeights:
 
 def weights_of(loss: PairLoss, batch: Batch) -> PairWeights:
     """The pair weights of a loss on checked inputs."""
-    with torch.enable_grad():
-        values = loss.distance(batch.embeddings, batch.ref_emb).detach().requires_grad_()
+    with torch.inference_mode(False), torch.enable_grad():
+        values = loss.distance(batch.embeddings, batch.ref_emb).detach()
+        values = (values.clone() if values.is_inference() else values).requires_grad_()
         pairs = Pairs(values, batch, loss.distance)
         total = loss._reduced(loss.terms(pairs), batch.embeddings.detach(), batch.labels)
         if not isinstance(total, Tensor):

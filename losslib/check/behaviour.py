@@ -132,3 +132,37 @@ def memory_growth(subject: Subject) -> Finding:
     tried = f"forward and backward with {SMALL} and {LARGE} rows"
     got = f"largest tensors of {largest[0]:,} and {largest[1]:,} entries: power {exponent:.1f} of the batch"
     return Finding(exponent < 2.4, tried, got, "power 2 or less")
+
+
+@check(
+    "inputs untouched", "a loss that writes into its inputs changes what the next loss and the metrics see"
+)
+def inputs_untouched(subject: Subject) -> Finding:
+    """Embeddings and labels are what they were after forward and backward."""
+    embeddings, labels = subject.batch(seed=74)
+    leaf, given = embeddings.clone().requires_grad_(), labels.clone()
+    subject.value(leaf, given).backward()
+    changed = [
+        name
+        for name, now, before in (("embeddings", leaf.detach(), embeddings), ("labels", given, labels))
+        if not torch.equal(now, before)
+    ]
+    got = f"{' and '.join(changed)} changed" if changed else "both as they were"
+    return Finding(not changed, "inputs before and after a step", got, "both as they were")
+
+
+@check("no gradient", "a loss that cannot be evaluated without a graph is of no use for validation")
+def no_gradient(subject: Subject) -> Finding:
+    """The same value under torch.no_grad and for embeddings that need no gradient."""
+    embeddings, labels = subject.batch(seed=75)
+    torch.manual_seed(subject.seed)
+    value, _ = subject.gradient(embeddings, labels)
+    torch.manual_seed(subject.seed)
+    frozen = subject.value(embeddings, labels).detach()
+    torch.manual_seed(subject.seed)
+    with torch.no_grad():
+        without = subject.value(embeddings.clone().requires_grad_(), labels)
+    same = float(value) == float(frozen) == float(without)
+    got = f"{float(frozen):.6g} and {float(without):.6g} against {float(value):.6g}"
+    tried = "embeddings that need no gradient, and torch.no_grad"
+    return Finding(same and not without.requires_grad, tried, got, "equal values")

@@ -8,45 +8,48 @@ import torch
 from losslib.check import Report, audit, checks
 from losslib.errors import ParameterError
 from tests.losslib import plain_losses as plain
+from tests.losslib import wrong_losses as wrong
 
 WRONG = [
-    (plain.WrongSign, "positive pairs"),
-    (plain.WrongSign, "negative pairs"),
-    (plain.DetachedFactor, "finite differences"),
-    (plain.MissingDetach, "finite differences"),
-    (plain.GraphKeptFromStepToStep, "repeated backward"),
-    (plain.TensorOfAGraphKept, "copies"),
-    (plain.EpsilonInTheLogarithm, "hard pairs"),
-    (plain.MeanOverAllPairs, "reduction"),
-    (plain.SelfPairsKept, "self pairs"),
-    (plain.LabelsBroadcast, "labels"),
-    (plain.TemperatureTwice, "temperature"),
-    (plain.HingeOnTheWrongSide, "closed hinge"),
-    (plain.HalfAccumulated, "half precision"),
-    (plain.ThroughFloat32, "float64"),
-    (plain.AutocastInside, "autocast"),
-    (plain.ReferenceIgnored, "reference set"),
-    (plain.PositivesInTheDenominator, "collapse"),
-    (plain.NotDeterministic, "determinism"),
-    (plain.SecretRandomNumbers, "random state"),
-    (plain.TuplesIgnored, "index tuples"),
-    (plain.IndicesUnchecked, "index values"),
-    (plain.HalfAReference, "reference without labels"),
-    (plain.OneTensorATriplet, "memory growth"),
-    (plain.EpsilonInTheNorm, "zero rows"),
-    (plain.RootOfZero, "identical points"),
-    (plain.MeanOfNothing, "nothing to do"),
-    (plain.ConstantAdded, "no pairs"),
-    (plain.NotShifted, "huge values"),
-    (plain.LabelsAsFloats, "label names"),
-    (plain.OrderMatters, "batch order"),
-    (plain.OneAxisFavoured, "rotation"),
-    (plain.NotNormalised, "scale"),
-    (plain.StateForgotten, "state_dict"),
-    (plain.WeightSign, "pair weights"),
-    (plain.NoGradientForItsParameter, "parameters"),
-    (plain.NoSecondDerivative, "double backward"),
-    (plain.ClassesUnchecked, "class indices"),
+    (wrong.WrongSign, "positive pairs"),
+    (wrong.WrongSign, "negative pairs"),
+    (wrong.DetachedFactor, "finite differences"),
+    (wrong.MissingDetach, "finite differences"),
+    (wrong.GraphKeptFromStepToStep, "repeated backward"),
+    (wrong.TensorOfAGraphKept, "copies"),
+    (wrong.EpsilonInTheLogarithm, "hard pairs"),
+    (wrong.MeanOverAllPairs, "reduction"),
+    (wrong.SelfPairsKept, "self pairs"),
+    (wrong.LabelsBroadcast, "labels"),
+    (wrong.TemperatureTwice, "temperature"),
+    (wrong.HingeOnTheWrongSide, "closed hinge"),
+    (wrong.HalfAccumulated, "half precision"),
+    (wrong.ThroughFloat32, "float64"),
+    (wrong.AutocastInside, "autocast"),
+    (wrong.ReferenceIgnored, "reference set"),
+    (wrong.PositivesInTheDenominator, "collapse"),
+    (wrong.NotDeterministic, "determinism"),
+    (wrong.SecretRandomNumbers, "random state"),
+    (wrong.TuplesIgnored, "index tuples"),
+    (wrong.IndicesUnchecked, "index values"),
+    (wrong.HalfAReference, "reference without labels"),
+    (wrong.OneTensorATriplet, "memory growth"),
+    (wrong.EpsilonInTheNorm, "zero rows"),
+    (wrong.RootOfZero, "identical points"),
+    (wrong.MeanOfNothing, "nothing to do"),
+    (wrong.ConstantAdded, "no pairs"),
+    (wrong.NotShifted, "huge values"),
+    (wrong.LabelsAsFloats, "label names"),
+    (wrong.OrderMatters, "batch order"),
+    (wrong.OneAxisFavoured, "rotation"),
+    (wrong.NotNormalised, "scale"),
+    (wrong.StateForgotten, "state_dict"),
+    (wrong.WeightSign, "pair weights"),
+    (wrong.NoGradientForItsParameter, "parameters"),
+    (wrong.NoSecondDerivative, "double backward"),
+    (wrong.ClassesUnchecked, "class indices"),
+    (wrong.WritesIntoItsLabels, "inputs untouched"),
+    (wrong.NeedsAGraph, "no gradient"),
 ]
 
 
@@ -69,7 +72,7 @@ def test_every_check_has_a_wrong_loss_that_only_it_could_excuse() -> None:
 
 
 def test_a_loss_may_say_what_it_does_not_claim() -> None:
-    class Honest(plain.OrderMatters):
+    class Honest(wrong.OrderMatters):
         not_claimed: ClassVar = {"batch order": "its rows form a sequence"}
 
     found = audit(Honest(), only=["batch order"])["batch order"]
@@ -78,7 +81,7 @@ def test_a_loss_may_say_what_it_does_not_claim() -> None:
 
 
 def test_skipped_checks_do_not_run_and_unknown_ones_are_refused() -> None:
-    assert audit(plain.OrderMatters(), only=["batch order"], skip=["batch order"]).checks == ()
+    assert audit(wrong.OrderMatters(), only=["batch order"], skip=["batch order"]).checks == ()
     with pytest.raises(ParameterError, match="no check named 'speed'"):
         audit(plain.NTXent(), only=["speed"])
 
@@ -102,7 +105,7 @@ def test_a_loss_that_returns_no_number_is_told_so() -> None:
 
 
 def test_the_report_holds_what_the_command_line_writes() -> None:
-    report: Report = audit(plain.SelfPairsKept(), only=["self pairs", "rotation"])
+    report: Report = audit(wrong.SelfPairsKept(), only=["self pairs", "rotation"])
     written = report.to_dict()
     assert written["passed"] is False
     assert [set(entry) for entry in written["checks"]] == 2 * [
@@ -112,7 +115,7 @@ def test_the_report_holds_what_the_command_line_writes() -> None:
 
 
 def test_an_audit_leaves_the_loss_and_the_generators_alone() -> None:
-    loss = plain.StateForgotten()
+    loss = wrong.StateForgotten()
     state = torch.get_rng_state()
     audit(loss)
     assert loss.steps == 0

@@ -12,6 +12,7 @@ from losslib.check.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = "tests.losslib.plain_losses"
+WRONG = "tests.losslib.wrong_losses"
 
 
 def test_a_right_loss_ends_with_status_0(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,14 +21,14 @@ def test_a_right_loss_ends_with_status_0(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_failed_check_ends_with_status_1_and_says_what_and_why(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([f"{PLAIN}:TemperatureTwice", "--only", "temperature"]) == 1
+    assert main([f"{WRONG}:TemperatureTwice", "--only", "temperature"]) == 1
     printed = capsys.readouterr().out
     assert "the loss grew 4.000 times" in printed
     assert "expected: 2 times" in printed
 
 
 def test_json_holds_passed_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([f"{PLAIN}:SelfPairsKept", "--only", "self pairs", "--json"]) == 1
+    assert main([f"{WRONG}:SelfPairsKept", "--only", "self pairs", "--json"]) == 1
     written = json.loads(capsys.readouterr().out)
     assert written["passed"] is False
     assert [(check["name"], check["status"]) for check in written["checks"]] == [("self pairs", "failed")]
@@ -56,7 +57,7 @@ def test_a_loss_that_cannot_be_loaded_or_called_ends_with_status_2_and_one_line(
 
 def test_the_module_runs_as_a_command() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "losslib.check", f"{PLAIN}:SelfPairsKept", "--only", "self pairs"],
+        [sys.executable, "-m", "losslib.check", f"{WRONG}:SelfPairsKept", "--only", "self pairs"],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
