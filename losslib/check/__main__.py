@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             skip=given.skip,
         )
     except Exception as error:
-        print(f"{given.loss}: {error or type(error).__name__}", file=sys.stderr)
+        reason = str(error) or type(error).__name__
+        print(reason if given.loss in reason else f"{given.loss}: {reason}", file=sys.stderr)
         return UNUSABLE
     print(report.to_json() if given.json else report)
     return PASSED if report.passed else FAILED

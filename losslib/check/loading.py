@@ -66,5 +66,7 @@ def build_loss(target: str, settings: Sequence[str] = ()) -> Callable[..., Any]:
         return made_by
     try:
         return made_by(**options)
+    except ParameterError:
+        raise
     except Exception as error:  # a constructor may raise anything
-        raise ParameterError(f"cannot build {target}: {type(error).__name__}: {error}") from error
+        raise ParameterError(f"cannot be built: {error or type(error).__name__}") from error
