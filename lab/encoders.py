@@ -75,18 +75,20 @@ def _mlp(shape: tuple[int, ...], dim: int, _count: int) -> nn.Module:
 
 
 def _cnn(shape: tuple[int, ...], dim: int, _count: int) -> nn.Module:
-    # Strides instead of pooling: 2,000 digits of 28 x 28 embed in about 10 ms on one thread.
+    # Strides instead of pooling, the first one such that about 9 x 9 places remain: 2,000 digits of
+    # 28 x 28 embed in half the time that a stride of 2 takes.
     channels, height, width = shape
-    quarter = ((height + 3) // 4) * ((width + 3) // 4)
+    stride = max(1, round(height / 9))
+    places = [((length - 3) // stride + 2) // 2 for length in (height, width)]
     return nn.Sequential(
-        nn.Conv2d(channels, 8, 5, stride=2, padding=2),
-        nn.ReLU(),
-        nn.Conv2d(8, 16, 3, stride=2, padding=1),
-        nn.ReLU(),
+        nn.Conv2d(channels, 8, 5, stride=stride, padding=1),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(8, 32, 3, stride=2, padding=1),
+        nn.ReLU(inplace=True),
         nn.Flatten(),
-        nn.Linear(16 * quarter, 64),
-        nn.ReLU(),
-        nn.Linear(64, dim),
+        nn.Linear(32 * places[0] * places[1], HIDDEN),
+        nn.ReLU(inplace=True),
+        nn.Linear(HIDDEN, dim),
     )
 
 
@@ -110,7 +112,13 @@ ENCODERS = {
         ),
         EncoderSpec("linear", "Linear", "One linear map.", ("points", "images"), _linear),
         EncoderSpec("mlp", "MLP", "Two hidden layers of 128 ReLU units.", ("points", "images"), _mlp),
-        EncoderSpec("cnn", "Small CNN", "Two strided convolutions, 8 and 16 channels.", ("images",), _cnn),
+        EncoderSpec(
+            "cnn",
+            "Small CNN",
+            "Two strided convolutions, 8 and 32 channels, and 128 hidden units.",
+            ("images",),
+            _cnn,
+        ),
     )
 }
 

@@ -105,6 +105,7 @@ class LiveRun:
     def play(self) -> None:
         """Train on; a finished, diverged or failed run stays as it is."""
         with self._lock:
+            self._somebody_is_there()
             if self.state not in ("ready", "paused", "preparing", "queued"):
                 return
             self._by_hand = -1 if self.state in ("preparing", "queued") else 0
@@ -122,6 +123,7 @@ class LiveRun:
     def advance(self, n: int = 1) -> None:
         """Make n steps and pause; the last one gives a frame."""
         with self._lock:
+            self._somebody_is_there()
             if self.state not in ("ready", "paused", "running"):
                 return
             self._by_hand = max(self._by_hand, 0) + n
@@ -137,6 +139,7 @@ class LiveRun:
         config = folded(self.config) if config is None else config
         self._scheduler.check(config)
         with self._lock:
+            self._somebody_is_there()
             if self.state == "closed":
                 return
             self._config, self._total = config, config.steps
@@ -323,6 +326,11 @@ class LiveRun:
         else:
             self._set(state, self.reason if state == self.state else "")
         run.recording.state = self.state
+
+    def _somebody_is_there(self) -> None:
+        # who asks for something is there, even where no viewer could be counted
+        if self.unwatched_since is not None:
+            self.unwatched_since = self._scheduler.clock()
 
     def _set(self, state: str, reason: str = "") -> None:
         self.state, self.reason = state, reason
