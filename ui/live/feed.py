@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from lab.insights import insights
 from ui.live.about import describe
@@ -20,12 +23,23 @@ if TYPE_CHECKING:
 OLDER_FRAMES = 7
 LARGEST_IMAGES = 16_000_000
 
+_EPOCH_NUMBERS = itertools.count(1)
+_EPOCHS: WeakKeyDictionary[Recording, int] = WeakKeyDictionary()
+_EPOCH_LOCK = threading.Lock()
+
 
 class Feed:
-    """Remembers what was sent to one viewer. Newest frame first, gaps of the history filled meanwhile."""
+    """Remembers what was sent to one viewer. Newest frame first, gaps of the history filled meanwhile.
 
-    def __init__(self, run: LiveRun, images: bool = True) -> None:
+    Args:
+        run: what is watched.
+        images: whether pictures are sent, once the first frames are through.
+        skip: how many of the waiting frames to leave for another feed of the same viewer.
+    """
+
+    def __init__(self, run: LiveRun, images: bool = True, skip: int = 0) -> None:
         self.run = run
+        self._skip = skip
         self.epoch = 0
         self.frames_sent = 0
         self._recording: Recording | None = None
@@ -63,13 +77,13 @@ class Feed:
             self._recording = recording
             self._sent = set()
             self._told = {}
-            self.epoch += 1
+            self.epoch = epoch_of(recording)
             about = describe(recording.config, recording.labels, recording.class_names)
             parts.append(pack_hello(self.epoch, about, recording.probe, data.labels))
             self._owes_images = self._wants_images and data.images is not None
         waiting = [frame for frame in frames if frame.step not in self._sent]
         if waiting:
-            chosen = [*waiting[:-1][:OLDER_FRAMES], waiting[-1]]
+            chosen = [*self._older(waiting[:-1]), waiting[-1]]
             parts += [self._one(recording, frame) for frame in chosen]
         elif self._owes_images and data.images is not None and data.images.nbytes <= LARGEST_IMAGES:
             # Pictures come after the first frames: they are only needed once somebody points at something.
@@ -77,10 +91,20 @@ class Feed:
             parts.append(pack_images(self.epoch, data.images, squeezed_images(data)))
         return parts
 
+    def _older(self, waiting: list[Frame]) -> list[Frame]:
+        start = self._skip % max(1, len(waiting))
+        return waiting[start : start + OLDER_FRAMES]
+
     def _one(self, recording: Recording, frame: Frame) -> bytes:
         self._sent.add(frame.step)
         self.frames_sent += 1
         return pack_frame(self.epoch, frame, insights(recording, frame), sent_ms=time.time() * 1000)
+
+
+def epoch_of(recording: Recording) -> int:
+    """A number of 16 bits that is this recording's own, whoever asks and however often it reconnects."""
+    with _EPOCH_LOCK:
+        return _EPOCHS.setdefault(recording, next(_EPOCH_NUMBERS) % 65536)
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from ui.live.feed import Feed
+from ui.live.feed import OLDER_FRAMES, Feed
 from ui.live.route import path_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CLIENT = Path(__file__).with_name("client")
 KEY = "live panel"
 FALLBACK = "live.fallback"
+TICKS = "live.ticks"
 FALLBACK_SECONDS = 0.5
 
 
@@ -75,6 +76,9 @@ def _from_script(run: LiveRun, events: dict[str, Any]) -> None:
 
     The component may have been mounted anew, so each packet starts with all that does not change.
     """
-    feed = Feed(run, images=False)
+    # Each packet carries another part of the history, until the whole of it is there.
+    ticks = st.session_state.get(TICKS, 0)
+    st.session_state[TICKS] = ticks + 1
+    feed = Feed(run, images=False, skip=ticks * OLDER_FRAMES)
     run.attach(KEY + run.token)
     _COMPONENT(key=KEY, data=feed.packet(), **events)

@@ -5,7 +5,7 @@ padded with zeros to a multiple of 4, so that every number in it is aligned:
 
     u8 version · u8 kind · u16 epoch · u32 length of the body, padding included
 
-The epoch grows when a run starts again, so that the browser drops what it kept of the former one.
+The epoch is another one when a run starts again, so that the browser drops what it kept of the former.
 Bodies by kind:
 
 - HELLO: u32 length, JSON (names, ranges, directions), padding, u32 sample of each point, u16 class of each

@@ -64,7 +64,7 @@ class EmbeddingMap {
     this.frame = frame;
     const at = this.place(width, height);
     this.drawGrid(ctx, width, height, at, theme);
-    this.drawPoints(ctx, frame, at, width, height);
+    this.drawPoints(ctx, frame, at, open);
     if (this.hover >= 0) this.drawHover(ctx, frame, at, theme);
   }
 
@@ -94,7 +94,7 @@ class EmbeddingMap {
     }
   }
 
-  drawPoints(ctx, frame, at, width, height) {
+  drawPoints(ctx, frame, at, { width, height, ratio }) {
     const { index, classOf } = this.hello;
     const { xy, x_low: low, y_low: bottom, scale } = frame;
     const [stepX, stepY] = [scale * at.zoom, -scale * at.zoom];
@@ -110,8 +110,11 @@ class EmbeddingMap {
       screen[2 * i] = seen ? x : NaN;
       screen[2 * i + 1] = y;
       if (!seen) continue;
-      const sprite = this.sprites[c];
-      ctx.drawImage(sprite.canvas, x - sprite.size / 2, y - sprite.size / 2, sprite.size, sprite.size);
+      const { canvas, size } = this.sprites[c];
+      // On whole device pixels a picture is copied instead of resampled.
+      const left = Math.round((x - size / 2) * ratio) / ratio;
+      const top = Math.round((y - size / 2) * ratio) / ratio;
+      ctx.drawImage(canvas, left, top, size, size);
     }
     this.screen = screen;
   }

@@ -1,0 +1,105 @@
+"""What one viewer is told: names and directions, pictures once, every frame once, parts of the history."""
+
+import logging
+import re
+import struct
+import time
+
+import numpy as np
+import pytest
+
+from lab.config import RunConfig
+from losslib.errors import ParameterError
+from ui.errors import explain
+from ui.live.about import TERMS, describe
+from ui.live.feed import Feed
+from ui.navigation import ROOT, entries, read_entry
+from ui.server import scheduler
+
+KINDS = {1: "hello", 2: "frame", 3: "state", 4: "images"}
+
+
+def opened(**settings):
+    run = scheduler().open(RunConfig(**settings))
+    run.attach("test")
+    until(lambda: run.state == "ready")
+    return run
+
+
+def until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def contents(packet):
+    """Kinds of the messages, and the steps of the frames."""
+    kinds, steps, at = [], [], 0
+    while at < len(packet):
+        _, kind, _, length = struct.unpack_from("<BBHI", packet, at)
+        kinds.append(KINDS[kind])
+        if kind == 2:
+            steps.append(struct.unpack_from("<I", packet, at + 8)[0])
+        at += 8 + length
+    return kinds, steps
+
+
+def test_pictures_come_once_after_the_first_frames():
+    run = opened(data="digits", batch=32, per_class=2)
+    feed = Feed(run)
+    assert contents(feed.packet())[0] == ["hello", "frame", "state"]
+    assert contents(feed.packet())[0] == ["images"]
+    assert feed.packet() == b""
+    scheduler().close(run.token)
+
+
+def test_parts_of_the_history_add_up_to_the_whole():
+    run = opened(data="blobs", data_options={"points": 80}, batch=16, per_class=2, steps=30)
+    run.play()
+    until(lambda: run.state == "finished")
+    steps = {frame.step for frame in run.recording.frames}
+    seen = set()
+    for part in range(10):
+        seen |= set(contents(Feed(run, images=False, skip=7 * part).packet())[1])
+    assert seen == steps
+    feed, seen = Feed(run), []
+    while packet := feed.packet():
+        seen += contents(packet)[1]
+    assert sorted(seen) == sorted(steps), "each frame once"
+    assert seen[7] == 30, "the newest with the first packet"
+    scheduler().close(run.token)
+
+
+@pytest.mark.parametrize(
+    ("settings", "inverted", "circle"),
+    [
+        ({"loss": "ContrastiveLoss"}, False, True),
+        ({"loss": "NTXentLoss"}, True, True),
+        ({"loss": "NTXentLoss", "dim": 8}, True, False),
+        ({"loss": "ContrastiveLoss", "output": "none"}, False, False),
+    ],
+)
+def test_directions_are_told(settings, inverted, circle):
+    about = describe(RunConfig(**settings), np.array([0, 0, 0, 1]), ("a", "b"))
+    assert (about["inverted"], about["unit_circle"]) == (inverted, circle)
+    assert about["chance"] == pytest.approx(0.75**2 + 0.25**2)
+    assert set(about["glossary"]) == set(TERMS)
+    assert ("cosine" in about["distance"].lower()) is inverted
+
+
+def test_an_error_is_a_number_for_people_and_a_traceback_for_the_log(caplog):
+    with caplog.at_level(logging.ERROR, logger="losslab"):
+        sentence = explain(KeyError("secret"))
+    number = re.search(r"number (\d{6})", sentence)[1]
+    assert "secret" not in sentence
+    assert number in caplog.text
+    assert "secret" in caplog.text
+    assert explain(ParameterError("margin must be a number")) == "margin must be a number"
+
+
+def test_pages_declare_themselves():
+    train = read_entry(ROOT / "pages/train.py")
+    assert (train.path, train.title, train.group) == ("pages/train.py", "Train", "Train")
+    assert train.summary.startswith("Watch an encoder learn")
+    assert entries()[0].title == "Home"
