@@ -89,9 +89,10 @@ class HingeTripletsTerm(AllTripletsTerm):
 
     def _beyond(self, limit: float, inclusive: bool) -> tuple[Tensor, Tensor]:
         """Sum and number of the hinges above the limit (at or above it, inclusive)."""
-        counts = (
-            self._counts() if limit == 0 and not inclusive else self._count(self.margin - limit, inclusive)
-        )
+        counts = self._counts()
+        if limit != 0 or inclusive:
+            with torch.no_grad():
+                counts = self._count(self.margin - limit, inclusive)
         return self._row_sums(counts, self.margin).sum(), counts[0].sum()
 
     def _row_sums(self, counts: tuple[Tensor, Tensor], margin: float) -> Tensor:
@@ -102,10 +103,10 @@ class HingeTripletsTerm(AllTripletsTerm):
 
     def _counts(self) -> tuple[Tensor, Tensor]:
         if self._active is None:
-            self._active = self._count(self.margin, inclusive=False)
+            with torch.no_grad():
+                self._active = self._count(self.margin, inclusive=False)
         return self._active
 
-    @torch.no_grad()
     def _count(self, margin: float, inclusive: bool) -> tuple[Tensor, Tensor]:
         """Per positive the negatives nearer than d_ap + margin, per negative such positives; both (B, R)."""
         placed = self.separation - self._reference
@@ -118,7 +119,7 @@ class HingeTripletsTerm(AllTripletsTerm):
         width = placed.shape[1]
         reach = torch.zeros(len(placed), width + 1, dtype=torch.int64, device=placed.device)
         reach = reach.scatter_add(1, of_positive, self.positive.long())
-        beyond = self.positive.sum(1, keepdim=True) - reach.cumsum(1)[:, :width]
+        beyond = self.positive.sum(1, keepdim=True) - reach.cumsum(1).narrow(1, 0, width)
         of_negative = torch.zeros_like(of_positive).scatter(1, order, beyond) * self.negative
         return of_positive, of_negative
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,41 +75,41 @@ class BlockTripletsTerm(AllTripletsTerm):
     def _fold(self, of: Callable[[Tensor], Tensor]) -> Tensor:
         """Row sums (B,) of a function of the values, block by block."""
         sums = []
-        for rows in self._blocks():
-            block = (self.separation[rows], self.between_references, self._columns[rows])
-            arguments = (*block, self.positive[rows].sum(1), self.negative[rows], of)
-            if rows.stop - rows.start < len(self.separation) and torch.is_grad_enabled():
-                sums.append(
-                    checkpoint(self._block, *arguments, use_reentrant=False, preserve_rng_state=False)
-                )
+        for start, length in self._blocks():
+            parts = (self.separation, self._columns, self.positive.sum(1), self.negative)
+            block: Any = (*(part.narrow(0, start, length) for part in parts), self.between_references, of)
+            if length < len(self.separation) and torch.is_grad_enabled():
+                sums.append(checkpoint(self._block, *block, use_reentrant=False, preserve_rng_state=False))
             else:
-                sums.append(self._block(*arguments))
+                sums.append(self._block(*block))
         return torch.cat(sums) if sums else self.separation.sum(1)
 
     def _block(
         self,
         separation: Tensor,  # (b, R)
-        between_references: Tensor | None,  # (R, R)
         columns: Tensor,  # (b, m): the positives' columns, then filler
         positives: Tensor,  # (b,): how many of them are positives
         negative: Tensor,  # (b, R)
+        between_references: Tensor | None,  # (R, R)
         of: Callable[[Tensor], Tensor],
     ) -> Tensor:
         near = separation.gather(1, columns).unsqueeze(2)
         far = separation.unsqueeze(1)
         if between_references is not None:
-            far = torch.minimum(far, between_references[columns])
+            swapped = between_references.index_select(0, columns.flatten())
+            far = torch.minimum(far, swapped.view(*columns.shape, -1))
         values = of(self._value(near - far + self.margin))  # (b, m, R)
         dtype = separation.dtype
         over_negatives = (values @ negative.to(dtype).unsqueeze(2)).squeeze(2)  # (b, m)
         place = torch.arange(columns.shape[1], device=columns.device)
         return (over_negatives * (place < positives.unsqueeze(1)).to(dtype)).sum(1)
 
-    def _blocks(self) -> Iterator[slice]:
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """First row and number of rows of each block."""
         rows, width = self.separation.shape
         largest = max(_BLOCK, 4 * rows * width)
         step = max(1, largest // max(1, self._columns.shape[1] * width))
-        return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+        return ((start, min(step, rows - start)) for start in range(0, rows, step))
 
 
 def _same(values: Tensor) -> Tensor:
@@ -124,6 +125,5 @@ def _columns_of(positive: Tensor) -> Tensor:
     most = int(positive.sum(1).max()) if rows and values_are_known(positive) else width
     place = torch.where(positive, positive.cumsum(1) - 1, most)
     columns = torch.arange(width, device=positive.device).expand(rows, width)
-    return torch.zeros(rows, most + 1, dtype=torch.int64, device=positive.device).scatter(1, place, columns)[
-        :, :most
-    ]
+    placed = torch.zeros(rows, most + 1, dtype=torch.int64, device=positive.device)
+    return placed.scatter(1, place, columns).narrow(1, 0, most)

@@ -11,23 +11,25 @@ from torch import Tensor
 
 def minkowski(x: Tensor, y: Tensor | None, p: float) -> Tensor:
     """Matrix (N, M) of p-norms of the differences between rows of x (N, D) and y (M, D; None: x itself)."""
-    result: Tensor = _Minkowski.apply(x, x if y is None else y, p)
+    result: Tensor = _Minkowski.apply(x, y, p)
     return result
 
 
 class _Minkowski(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, p: float) -> Tensor:
-        distance = torch.cdist(x, y, p)
+    def forward(ctx: Any, x: Tensor, y: Tensor | None, p: float) -> Tensor:
+        distance = torch.cdist(x, x if y is None else y, p)
         ctx.p = p
         ctx.save_for_backward(x, y, distance)
         return distance
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None]:
         x, y, distance = ctx.saved_tensors
-        slope = _slope(x, y, distance, ctx.p, torch.is_grad_enabled())
+        slope = _slope(x, x if y is None else y, distance, ctx.p, torch.is_grad_enabled())
         weighted = grads[0].unsqueeze(2) * slope
+        if y is None:
+            return weighted.sum(1) - weighted.sum(0), None, None
         return weighted.sum(1), -weighted.sum(0), None
 
 

@@ -1,0 +1,98 @@
+"""Rules of similarity, and the label comparison behind every loss."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from losslib import pairs
+from losslib.errors import ParameterError, ShapeError
+from losslib.losses import ContrastiveLoss, NTXentLoss, SelfSupervisedLoss
+
+
+def listed(mask: Tensor) -> list[tuple[int, int]]:
+    return [(int(i), int(j)) for i, j in mask.nonzero()]
+
+
+def test_same_label() -> None:
+    masks = pairs.same_label(torch.tensor([3, 5, 3]))
+    assert listed(masks.positive) == [(0, 2), (2, 0)]
+    assert listed(masks.negative) == [(0, 1), (1, 0), (1, 2), (2, 1)]
+    masks = pairs.same_label(torch.tensor([3, 5]), torch.tensor([5, 5, 3]))
+    assert listed(masks.positive) == [(0, 2), (1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (torch.int64, [2**53, 2**53 + 1, 2**53]),
+        (torch.int64, [-(2**63), 2**63 - 1, -(2**63)]),
+        (torch.int32, [-1, 0, -1]),
+        (torch.int16, [300, 44, 300]),
+        (torch.uint8, [255, 0, 255]),
+        (torch.bool, [True, False, True]),
+        (torch.float32, [0.1, 0.2, 0.1]),
+        (torch.float64, [0.1, 0.1 + 1e-16, 0.1]),
+        (torch.float16, [1.0, 2.0, 1.0]),
+    ],
+)
+def test_labels_compare_in_their_own_dtype(dtype: torch.dtype, values: list[float]) -> None:
+    labels = torch.tensor(values, dtype=dtype)
+    x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    terms = ContrastiveLoss().loss_terms(x, labels)
+    assert [i.tolist() for i in terms["pos_loss"].indices] == [[0, 2], [2, 0]]
+    assert terms["neg_loss"].losses.numel() == 4
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+def test_unsigned_labels(dtype: torch.dtype) -> None:
+    labels = torch.tensor([1, 2, 1], dtype=torch.int64).to(dtype)
+    terms = ContrastiveLoss().loss_terms(torch.randn(3, 2), labels)
+    assert [i.tolist() for i in terms["pos_loss"].indices] == [[0, 2], [2, 0]]
+
+
+def test_a_label_that_is_not_a_number_is_like_nothing_and_not_its_own_negative() -> None:
+    labels = torch.tensor([float("nan"), 1.0, 1.0, float("nan")])
+    terms = ContrastiveLoss().loss_terms(torch.randn(4, 2), labels)
+    assert [i.tolist() for i in terms["pos_loss"].indices] == [[1, 2], [2, 1]]
+    anchors, others = terms["neg_loss"].indices
+    assert not bool((anchors == others).any())
+
+
+def test_within_delta() -> None:
+    masks = pairs.within_delta(torch.tensor([0.0, 0.5, 1.0, 2.0]), 0.5)
+    assert listed(masks.positive) == [(0, 1), (1, 0), (1, 2), (2, 1)]
+    assert listed(masks.negative) == [(0, 2), (0, 3), (1, 3), (2, 0), (2, 3), (3, 0), (3, 1), (3, 2)]
+    two = pairs.within_delta(torch.tensor([[0.0, 0.0]]), 0.5, torch.tensor([[0.5, 0.1], [0.1, 0.6]]))
+    assert listed(two.positive) == [(0, 0)]
+    for delta in (-1.0, float("nan")):
+        with pytest.raises(ParameterError, match="delta must be a number >= 0"):
+            pairs.within_delta(torch.zeros(2), delta)
+
+
+def test_two_views_agree_with_the_wrapper() -> None:
+    first, second = torch.randn(5, 3), torch.randn(5, 3)
+    masks = pairs.two_views(5)
+    assert listed(masks.positive) == [(i, (i + 5) % 10) for i in range(10)]
+    direct = NTXentLoss()(torch.cat([first, second]), indices_tuple=masks.indices())
+    torch.testing.assert_close(direct, SelfSupervisedLoss(NTXentLoss())(first, second))
+    assert pairs.two_views(2, views=3).positive.sum(1).tolist() == [2] * 6
+
+
+def test_semi_supervised() -> None:
+    labels = torch.tensor([7, 7, 9, 0, 0])
+    known = torch.tensor([True, True, True, False, False])
+    sample = torch.tensor([0, 1, 2, 0, 3])
+    masks = pairs.semi_supervised(labels, known, sample)
+    # 0 and 1 by their label; 0 and 3 as views; the equal labels of 3 and 4 are not known
+    assert listed(masks.positive) == [(0, 1), (0, 3), (1, 0), (3, 0)]
+    assert not bool((masks.positive & masks.negative).any())
+    assert not bool(masks.negative.diagonal().any())
+    assert int(masks.negative.sum()) == 5 * 4 - 4
+    with pytest.raises(ShapeError, match="must all have shape"):
+        pairs.semi_supervised(labels, known[:3], sample)
+
+
+def test_masks_as_index_tuple_equal_labels() -> None:
+    x, y = torch.randn(8, 3), torch.arange(8) % 3
+    by_masks = ContrastiveLoss()(x, indices_tuple=pairs.same_label(y).indices())
+    torch.testing.assert_close(by_masks, ContrastiveLoss()(x, y))
