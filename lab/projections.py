@@ -30,7 +30,7 @@ def project(embeddings: Tensor, previous: Tensor | None = None) -> Tensor:
     largest = axes.gather(0, axes.abs().argmax(dim=0, keepdim=True))
     scores = centred @ (axes * torch.where(largest < 0, -1.0, 1.0))
     if previous is not None and len(previous) == count:
-        target = previous.double()
+        target = previous.to(wide)
         left, _, right = torch.linalg.svd(scores.T @ (target - target.mean(dim=0)))
         scores = scores @ (left @ right)
     return scores.to(embeddings.dtype)

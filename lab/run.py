@@ -49,7 +49,7 @@ class Run:
         with self.random.swapped_in():
             self.trainer = Trainer(config, self.data, self.device)
         self.probe = Probe(self.data, not self.trainer.free, config.seed, config.dim)
-        self._probe_inputs = self.trainer.probe_inputs(self.data, self.probe.index)
+        self._probe_rows = torch.from_numpy(self.probe.index.copy()).to(self.device)
         self.recording = Recording(
             config, self.probe.index, self.data.labels[self.probe.index], self.data.class_names
         )
@@ -161,7 +161,7 @@ class Run:
     ) -> Frame | None:
         """The frame after the update, added to the recording; None when the probe is not finite."""
         with_map = not extra and (self._frames % MAP_EVERY == 0 or step >= self.config.steps)
-        embeddings = self.trainer.embed(self._probe_inputs)
+        embeddings = self.trainer.embed(self._probe_rows)
         regular = self.probe.state
         snapshot = self.probe.look(embeddings, self.trainer.loss, with_map)
         if extra:

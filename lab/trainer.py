@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,6 +12,7 @@ from datasets import Dataset
 from lab.batches import BatchSampler
 from lab.config import LEARNING_RATE, RunConfig
 from lab.encoders import build_encoder
+from lab.shared import shared_tensor
 from losslib import catalog
 
 MOMENTUM = 0.9
@@ -57,10 +57,7 @@ class Trainer:
         generator = torch.Generator().manual_seed(config.seed)
         self.sampler = BatchSampler(labels, config.batch, config.per_class, generator)
         self.labels = labels.to(device)
-        if self.free:
-            self.inputs = torch.arange(len(data.train), device=device)
-        else:
-            self.inputs = torch.from_numpy(data.inputs[data.train]).to(device)
+        self.inputs = shared_tensor(data.inputs, device)
         shape = data.inputs.shape[1:]
         encoder = build_encoder(config.encoder, shape, config.dim, len(data.train), config.output)
         self.encoder = encoder.to(device)
@@ -75,8 +72,9 @@ class Trainer:
     def embed_batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Embeddings (B, D) in training mode, and labels (B,)."""
         self.encoder.train()
+        index = self.train_index[rows].to(self.device)
         rows = rows.to(self.device)
-        return self.encoder(self.inputs[rows]), self.labels[rows]
+        return self.encoder(rows if self.free else self.inputs[index]), self.labels[rows]
 
     def update(self, value: Tensor) -> None:
         """One step of the optimiser on the loss value."""
@@ -90,17 +88,16 @@ class Trainer:
         return float(torch.stack([g.norm() for g in gradients]).norm()) if gradients else 0.0
 
     @torch.no_grad()
-    def embed(self, inputs: Tensor) -> Tensor:
-        """Embeddings of the probe in evaluation mode: batch statistics are those of training, not its own."""
+    def embed(self, index: Tensor) -> Tensor:
+        """Embeddings of the points with these data set indices (N,), in evaluation mode.
+
+        Batch statistics are then those of training, not of these points. Free points exist for training
+        points only, in their order, and the index is that of the first N.
+        """
         self.encoder.eval()
+        inputs = torch.arange(len(index), device=self.device) if self.free else self.inputs[index]
         embeddings: Tensor = self.encoder(inputs)
         return embeddings
-
-    def probe_inputs(self, data: Dataset, index: np.ndarray[Any, Any]) -> Tensor:
-        """What the encoder sees of the probe."""
-        if self.free:
-            return torch.arange(len(index), device=self.device)
-        return torch.from_numpy(data.inputs[index]).to(self.device)
 
     def change(self, name: str, value: Any) -> None:
         """Set a loss option or the learning rate from now on."""
