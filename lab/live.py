@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datasets import Dataset
+from lab.audience import Audience, Callback
 from lab.config import Event, RunConfig, check_event, folded, in_force
 from lab.recording import Recording
 from lab.run import Run
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 STATES = ("queued", "preparing", "ready", "running", "paused", "finished", "diverged", "failed", "closed")
 UNWATCHED = "Paused, because nobody was watching; Play goes on."
 _LOG = logging.getLogger("lab")
-
-Callback = Callable[["LiveRun"], None]
 
 
 class LiveRun:
@@ -58,8 +57,7 @@ class LiveRun:
         self.probe: NDArray[np.integer[Any]] | None = None
         self.marks: tuple[Mark, ...] = ()
         self.due = now
-        self.unwatched_since: float | None = now
-        self.orphaned_since: float | None = None
+        self.audience = Audience(now)
         self._scheduler = scheduler
         self._lock = threading.RLock()
         self._config = config
@@ -68,8 +66,6 @@ class LiveRun:
         self._changes: dict[str, Any] = {}
         self._by_hand = 0
         self._total = config.steps
-        self._viewers: set[str] = set()
-        self._subscribers: list[Callback] = []
 
     def __repr__(self) -> str:
         return f"LiveRun({self.token[:6]}, {self.state}, step {self.step})"
@@ -105,7 +101,7 @@ class LiveRun:
     def play(self) -> None:
         """Train on; a finished, diverged or failed run stays as it is."""
         with self._lock:
-            self._somebody_is_there()
+            self.audience.sign_of_life(self._scheduler.clock())
             if self.state not in ("ready", "paused", "preparing", "queued"):
                 return
             self._by_hand = -1 if self.state in ("preparing", "queued") else 0
@@ -123,7 +119,7 @@ class LiveRun:
     def advance(self, n: int = 1) -> None:
         """Make n steps and pause; the last one gives a frame."""
         with self._lock:
-            self._somebody_is_there()
+            self.audience.sign_of_life(self._scheduler.clock())
             if self.state not in ("ready", "paused", "running"):
                 return
             self._by_hand = max(self._by_hand, 0) + n
@@ -139,7 +135,7 @@ class LiveRun:
         config = folded(self.config) if config is None else config
         self._scheduler.check(config)
         with self._lock:
-            self._somebody_is_there()
+            self.audience.sign_of_life(self._scheduler.clock())
             if self.state == "closed":
                 return
             self._config, self._total = config, config.steps
@@ -180,37 +176,31 @@ class LiveRun:
     def attach(self, viewer: str) -> None:
         """Somebody watches; the run is no orphan."""
         with self._lock:
-            self._viewers.add(viewer)
-            self.unwatched_since = self.orphaned_since = None
+            self.audience.attach(viewer)
 
     def detach(self, viewer: str) -> None:
         """Somebody watches no more."""
         with self._lock:
-            self._viewers.discard(viewer)
-            if not self._viewers and self.unwatched_since is None:
-                self.unwatched_since = self._scheduler.clock()
+            self.audience.detach(viewer, self._scheduler.clock())
 
     def orphan(self) -> None:
         """The session that owned it is gone: nobody watches, and nobody will unless it is adopted."""
         with self._lock:
-            now = self._scheduler.clock()
-            self._viewers.clear()
-            self.orphaned_since = now
-            self.unwatched_since = now if self.unwatched_since is None else self.unwatched_since
+            self.audience.orphan(self._scheduler.clock())
 
     def adopt(self) -> None:
         """A session owns it again."""
         with self._lock:
-            self.orphaned_since = None
+            self.audience.adopt()
 
     def subscribe(self, callback: Callback) -> Callable[[], None]:
-        """Call back, from the worker, on each frame and change; it must not block. Returns the way out."""
+        """Call back with this run on each frame and change; it must not block. Returns the way out."""
         with self._lock:
-            self._subscribers = [*self._subscribers, callback]
+            self.audience.subscribe(callback)
 
         def unsubscribe() -> None:
             with self._lock:
-                self._subscribers = [known for known in self._subscribers if known is not callback]
+                self.audience.unsubscribe(callback)
 
         return unsubscribe
 
@@ -251,7 +241,7 @@ class LiveRun:
             self._run = None
             self._changes = {}
             self._set("closed", reason)
-            self._subscribers = []
+            self.audience.leave()
 
     def set_state(self, state: str, reason: str = "") -> None:
         """For the scheduler: queued, or preparing once there is room."""
@@ -327,20 +317,10 @@ class LiveRun:
             self._set(state, self.reason if state == self.state else "")
         run.recording.state = self.state
 
-    def _somebody_is_there(self) -> None:
-        # who asks for something is there, even where no viewer could be counted
-        if self.unwatched_since is not None:
-            self.unwatched_since = self._scheduler.clock()
-
     def _set(self, state: str, reason: str = "") -> None:
         self.state, self.reason = state, reason
         self._bump()
 
     def _bump(self) -> None:
         self.version += 1
-        for callback in self._subscribers:
-            try:
-                callback(self)
-            except Exception:
-                _LOG.exception("a subscriber of run %s failed and is called no more", self.token[:6])
-                self._subscribers = [known for known in self._subscribers if known is not callback]
+        self.audience.tell(self)

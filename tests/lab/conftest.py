@@ -1,12 +1,14 @@
 """Small runs that take a fraction of a second."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from lab.config import RunConfig
 from lab.run import Run
+from lab.scheduler import Scheduler
+from tests.lab.turning import Clock
 
 SMALL = {"data": "blobs", "data_options": {"points": 400, "classes": 4}, "batch": 32, "steps": 12}
 
@@ -28,3 +30,16 @@ def finished() -> Callable[[RunConfig], Run]:
         return run
 
     return train
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def worker() -> Iterator[Scheduler]:
+    scheduler = Scheduler()
+    scheduler.start()
+    yield scheduler
+    scheduler.stop()

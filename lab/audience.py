@@ -1,0 +1,72 @@
+"""Who watches a run, since when nobody does, and who wants to be told about it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+Callback = Callable[[Any], None]
+_LOG = logging.getLogger("lab")
+
+
+class Audience:
+    """Viewers and subscribers of one run. It keeps no time of its own and takes no lock: its run does.
+
+    Attributes:
+        unwatched_since: when the last viewer left, or the last sign of life since; None while watched.
+        orphaned_since: when the session that owned the run ended, or None.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.unwatched_since: float | None = now
+        self.orphaned_since: float | None = None
+        self._viewers: set[str] = set()
+        self._subscribers: list[Callback] = []
+
+    def attach(self, viewer: str) -> None:
+        """Somebody watches; the run is no orphan."""
+        self._viewers.add(viewer)
+        self.unwatched_since = self.orphaned_since = None
+
+    def detach(self, viewer: str, now: float) -> None:
+        """Somebody watches no more."""
+        self._viewers.discard(viewer)
+        if not self._viewers and self.unwatched_since is None:
+            self.unwatched_since = now
+
+    def orphan(self, now: float) -> None:
+        """Nobody watches, and nobody will unless the run is adopted."""
+        self._viewers.clear()
+        self.orphaned_since = now
+        self.unwatched_since = now if self.unwatched_since is None else self.unwatched_since
+
+    def adopt(self) -> None:
+        """A session owns the run again."""
+        self.orphaned_since = None
+
+    def sign_of_life(self, now: float) -> None:
+        """Who asks for something is there, even where no viewer could be counted."""
+        if self.unwatched_since is not None:
+            self.unwatched_since = now
+
+    def subscribe(self, callback: Callback) -> None:
+        """Tell this one too."""
+        self._subscribers = [*self._subscribers, callback]
+
+    def unsubscribe(self, callback: Callback) -> None:
+        """Tell this one no more; an unknown one is no error."""
+        self._subscribers = [known for known in self._subscribers if known is not callback]
+
+    def tell(self, news: Any) -> None:
+        """Call every subscriber; one that fails is called no more, and the log says why."""
+        for callback in self._subscribers:
+            try:
+                callback(news)
+            except Exception:
+                _LOG.exception("a subscriber of %r failed and is called no more", news)
+                self.unsubscribe(callback)
+
+    def leave(self) -> None:
+        """Forget all subscribers."""
+        self._subscribers = []
