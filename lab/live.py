@@ -188,6 +188,16 @@ class LiveRun:
         with self._lock:
             self.audience.orphan(self._scheduler.clock())
 
+    @property
+    def unwatched_since(self) -> float | None:
+        """Since when nobody watches, by the scheduler's clock; None while somebody does."""
+        return self.audience.unwatched_since
+
+    @property
+    def orphaned_since(self) -> float | None:
+        """Since when no session owns it; None while one does."""
+        return self.audience.orphaned_since
+
     def adopt(self) -> None:
         """A session owns it again."""
         with self._lock:

@@ -201,7 +201,7 @@ class Scheduler:
         """Pause what nobody watches, drop orphans, let the queue move up."""
         limits = self.limits
         for run in self.runs:
-            unwatched, orphaned = run.audience.unwatched_since, run.audience.orphaned_since
+            unwatched, orphaned = run.unwatched_since, run.orphaned_since
             if orphaned is not None and now - orphaned >= limits.drop_after:
                 self.close(run.token, "This run was dropped, because its page was closed.")
             elif unwatched is not None and now - unwatched >= limits.forget_after:
