@@ -97,7 +97,7 @@ class BlockTripletsTerm(AllTripletsTerm):
         far = separation.unsqueeze(1)
         if between_references is not None:
             swapped = between_references.index_select(0, columns.flatten())
-            far = torch.minimum(far, swapped.view(*columns.shape, -1))
+            far = torch.minimum(far, swapped.view(*columns.shape, between_references.shape[1]))
         values = of(self._value(near - far + self.margin))  # (b, m, R)
         dtype = separation.dtype
         over_negatives = (values @ negative.to(dtype).unsqueeze(2)).squeeze(2)  # (b, m)

@@ -153,6 +153,7 @@ def test_all_triplets_without_any() -> None:
             HingeTripletsTerm(values, none, none, 0.2),
             SumTripletsTerm(values, values, none, none, None),
             BlockTripletsTerm(values, none, none, 0.2, None, True),
+            BlockTripletsTerm(values, none, none, 0.2, torch.rand(shape[1], shape[1]), False),
         ]
         for term in terms:
             assert term.sum().item() == 0.0
