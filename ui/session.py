@@ -145,13 +145,9 @@ def adopt(token: str) -> None:
 
 
 def replace_lost(token: str) -> None:
-    """The server no longer has the run: say so, and let the script open one with the same settings."""
+    """The server no longer has the run: let the script open one with the same settings; the panel says so."""
     if token == st.session_state.get(TOKEN):
         del st.session_state[TOKEN]
-        st.session_state[NOTICE] = (
-            "The server no longer has this run: it was restarted, or nobody watched for a minute. "
-            "A new run with the same settings is at step 0."
-        )
 
 
 def show_notice() -> None:

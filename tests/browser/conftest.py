@@ -39,8 +39,8 @@ def free_port():
 class Server:
     """`python -m streamlit run app.py` on its own port."""
 
-    def __init__(self, log, *options):
-        self.port = free_port()
+    def __init__(self, log, *options, port=None):
+        self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = log
         command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={self.port}", *options]

@@ -138,3 +138,74 @@ def test_nothing_sticks_out(chromium, server, width, scheme):
             assert box["x"] + box["width"] <= width, name
     finally:
         context.close()
+
+
+def test_a_restarted_server_says_so_and_offers_the_same_settings(chromium, tmp_path):
+    server = Server(tmp_path / "log.txt").wait()
+    context = chromium(viewport={"width": 1280, "height": 900})
+    try:
+        page = context.new_page()
+        page.goto(server.url + BLOBS + "&seed=4")
+        panel = Panel(page).wait_ready()
+        panel.press("Play")
+        panel.wait_step(5)
+        server.stop()
+        panel.wait(lambda: panel.data("link") == "reconnecting", "the lost connection to be told")
+        server = Server(tmp_path / "log2.txt", port=server.port).wait()
+        panel.wait(lambda: panel.state == "ready" and panel.step == 0, "a new run")
+        assert "restarted" in panel.root.get_by_role("note").inner_text()
+        assert "seed=4" in page.url
+        panel.press("Step")
+        panel.wait(lambda: panel.step == 1, "one step of the new run")
+    finally:
+        context.close()
+        server.stop()
+
+
+def test_without_a_socket_reset_shows_the_new_start(context, server):
+    page = context.new_page()
+    try:
+        page.route_web_socket("**/live/**", lambda socket: socket.close())
+        page.goto(server.url + BLOBS)
+        panel = Panel(page).wait_ready()
+        start = panel.picture("map")
+        panel.press("Play")
+        panel.wait_step(20)
+        panel.pause()
+        panel.wait(lambda: int(panel.data("received")) >= 15, "the history, part by part")
+        panel.press("Reset")
+        panel.wait(lambda: panel.step == 0 and panel.picture("map") == start, "the map of the start")
+    finally:
+        page.close()
+
+
+def test_reduced_motion_draws_rarely(chromium, server):
+    context = chromium(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    try:
+        page = context.new_page()
+        page.goto(server.url + BLOBS)
+        panel = Panel(page).wait_ready()
+        panel.press("Play")
+        panel.wait_state("finished")
+        panel.wait(lambda: int(panel.data("received")) > 60, "all frames")
+        assert int(panel.data("frames")) < int(panel.data("received")) / 2
+    finally:
+        context.close()
+
+
+def test_a_run_that_nobody_watches_pauses_and_waits(tab):
+    page = tab(BLOBS + "&steps=20000")
+    panel = Panel(page).wait_ready()
+    panel.press("Play")
+    panel.wait_step(10)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Home").click()
+    page.get_by_role("heading", name="Loss Lab").wait_for()
+    page.wait_for_timeout(11_500)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Train").click()
+    panel = Panel(page).wait_ready()
+    panel.wait_state("paused")
+    assert "nobody was watching" in panel.root.get_by_role("alert").inner_text()
+    held = panel.step
+    panel.press("Play")
+    panel.wait_step(held + 1)
+    panel.pause()

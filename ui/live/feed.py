@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 import time
 from functools import lru_cache
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 OLDER_FRAMES = 7
 LARGEST_IMAGES = 16_000_000
 
-_EPOCH_NUMBERS = itertools.count(1)
+# From a random start: after a restart of the server a number means another recording.
+_EPOCH_NUMBERS = itertools.count(secrets.randbelow(65536))
 _EPOCHS: WeakKeyDictionary[Recording, int] = WeakKeyDictionary()
 _EPOCH_LOCK = threading.Lock()
 

@@ -36,7 +36,7 @@ class LivePanel {
       onPacket: (buffer) => this.take(buffer, true),
       onState: (words) => this.tellLink(words),
       onUnreachable: () => this.trigger("fallback", true),
-      onLost: () => this.trigger("lost", this.token),
+      onLost: () => { this.lost = true; this.trigger("lost", this.token); },
     });
     this.listen();
     this.observer = new ResizeObserver(() => this.later());
@@ -75,6 +75,12 @@ class LivePanel {
 
   follow(data) {
     clearTimeout(this.waiting);
+    const another = this.token && data.token !== this.token;
+    if (another && (this.lost || this.root.dataset.link === "reconnecting")) {
+      this.tellNote("The server no longer has the former run: it was restarted, or nobody watched. " +
+        "This is a new one with the same settings; Play trains it.");
+    }
+    this.lost = false;
     this.token = data.token;
     this.remember();
     this.socket.open(data.path);
@@ -314,12 +320,14 @@ class LivePanel {
   }
 
   explain(term) {
-    const note = this.find("note");
     const sentence = (this.hello && this.hello.glossary[term]) || "";
-    const same = !note.hidden && note.dataset.term === term;
-    note.hidden = same || !sentence;
-    note.dataset.term = term;
-    note.textContent = sentence && term + ": " + sentence;
+    const text = sentence && term + ": " + sentence;
+    this.tellNote(this.find("note").textContent === text ? "" : text);
+  }
+
+  tellNote(text) {
+    this.find("note").hidden = !text;
+    this.find("note").textContent = text;
   }
 
   listen() {
