@@ -35,7 +35,8 @@ def is_setting(key: str, config: RunConfig) -> bool:
     return owner in (config.data, config.loss) if dot else key in settings()
 
 
-def link_to(config: RunConfig, page: str) -> str:
-    """The address, without the server, that opens exactly this run."""
+def link_to(config: RunConfig) -> str:
+    """The address of this page that opens exactly this run."""
+    place = (st.context.url or "").partition("?")[0]
     texts = config.to_settings()
-    return f"/{page}?{urlencode(texts, safe=':,=.')}" if texts else f"/{page}"
+    return f"{place}?{urlencode(texts, safe=':,=.')}" if texts else place or "/"

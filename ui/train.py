@@ -43,6 +43,9 @@ def structure() -> dict[str, str]:
                     found[f"{data.name}.{name}"] = control(param, f"{data.name}.{name}")
         loss = catalog.get(draw("loss"))
         st.caption(loss.summary)
+        with st.expander("Equation and paper"):
+            st.latex(loss.equation)
+            st.caption(f"[{loss.paper}]({loss.paper.url})")
         options = {n: p for n, p in loss.params.items() if n not in live_options(loss.__name__)}
         for name, param in options.items():
             found[f"{loss.__name__}.{name}"] = control(param, f"{loss.__name__}.{name}")
@@ -105,7 +108,7 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
         run.speed = SPEEDS[speed]
         with st.popover("Link"):
             st.caption("Opens exactly this run anywhere, with the changes made while it trained.")
-            st.code(link_to(run.config, "train"), language=None, wrap_lines=True)
+            st.code(link_to(run.config), language=None, wrap_lines=True)
 
 
 def offer_restart(run: LiveRun, wanted: RunConfig) -> None:

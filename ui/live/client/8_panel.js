@@ -170,7 +170,8 @@ class LivePanel {
 
   draw() {
     this.drawHead();
-    if (!this.hello || !this.frames.length) return;
+    this.root.dataset.empty = String(!this.hello || !this.frames.length);
+    if (this.root.dataset.empty === "true") return;
     const at = this.shown === null ? this.frames.length - 1 : this.shown;
     const frame = this.frames[at];
     if (this.legendOf !== this.themeKey + this.epoch) this.drawOnce();
