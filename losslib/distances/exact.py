@@ -40,10 +40,12 @@ def euclidean(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool)
 
 class _Euclidean(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
-        distance = (_by_product(x, y) if by_product else _by_difference(x, y)).to(dtype)
-        ctx.save_for_backward(x, y, distance)
-        return distance
+    def forward(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
+        return (_by_product(x, y) if by_product else _by_difference(x, y)).to(dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:2], output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:

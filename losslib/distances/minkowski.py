@@ -17,11 +17,13 @@ def minkowski(x: Tensor, y: Tensor | None, p: float) -> Tensor:
 
 class _Minkowski(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor | None, p: float) -> Tensor:
-        distance = torch.cdist(x, x if y is None else y, p)
-        ctx.p = p
-        ctx.save_for_backward(x, y, distance)
-        return distance
+    def forward(x: Tensor, y: Tensor | None, p: float) -> Tensor:
+        return torch.cdist(x, x if y is None else y, p)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.p = inputs[2]
+        ctx.save_for_backward(*inputs[:2], output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None]:

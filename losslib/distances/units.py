@@ -40,16 +40,17 @@ def _nonzero(size: Tensor) -> Tensor:
 
 class _UnitRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, dtype: torch.dtype) -> Tensor:
-        unit, norm, scale = _unit_and_norm(x)
-        ctx.save_for_backward(x, unit, norm, scale)
-        return unit.to(dtype)
+    def forward(x: Tensor, dtype: torch.dtype) -> Tensor:
+        return _unit_and_norm(x)[0].to(dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, torch.dtype], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        x, unit, norm, scale = ctx.saved_tensors
-        if torch.is_grad_enabled():  # to be differentiated again: by way of x
-            unit, norm, scale = _unit_and_norm(x)
+        (x,) = ctx.saved_tensors
+        unit, norm, scale = _unit_and_norm(x)  # from x, so that this can be differentiated again
         grad = grads[0].to(unit.dtype)
         across = (grad - unit * (grad * unit).sum(1, keepdim=True)) / norm
         return (across if scale is None else across / scale).to(x.dtype), None

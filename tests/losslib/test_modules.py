@@ -101,6 +101,14 @@ def test_batches_of_none_and_one(name: str, rows: int) -> None:
 
 
 @variant
+def test_functional_gradients(name: str, options: dict[str, Any]) -> None:
+    x, y = batch()
+    loss = catalog.get(name)(**options)
+    plain = torch.autograd.grad(loss(x, y), x)[0]
+    torch.testing.assert_close(torch.func.grad(lambda z: loss(z, y))(x.detach()), plain)
+
+
+@variant
 def test_fake_tensors(name: str, options: dict[str, Any]) -> None:
     with FakeTensorMode():
         loss = catalog.get(name)(**options)
