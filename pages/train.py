@@ -15,6 +15,7 @@ with page(TITLE, SUMMARY):
     from ui.live.panel import live_panel
 
     asked, refused = link.arrived()
+    new_link = link.is_new()
     session.show_notice()
     settings = train.structure()
     panel = st.container()
@@ -22,7 +23,7 @@ with page(TITLE, SUMMARY):
         place = st.container()
         settings |= train.knobs(settings["loss"])
         wanted = train.wanted_config(settings, asked, refused)
-        run = session.run_for(wanted)
+        run = session.run_for(wanted, new_link)
         if run is not None:
             with place:
                 train.buttons(run, wanted)

@@ -6,9 +6,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+import datasets
 from lab.config import RunConfig
 from lab.links import read_settings
 from lab.settings import settings
+from losslib import catalog
+from ui.page import ENTERED
 
 
 def arrived() -> tuple[RunConfig, tuple[str, ...]]:
@@ -27,6 +30,21 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
             if not is_setting(key, config):
                 del st.query_params[key]
     return config, refusals
+
+
+def is_new() -> bool:
+    """Whether the page was entered by a link with settings; then what the link leaves out is at its default.
+
+    Streamlit would keep the values that controls had when the page was last open in this tab.
+    """
+    if not st.session_state.get(ENTERED) or not st.query_params:
+        return False
+    owners = {*datasets.catalog(), *catalog.losses()}
+    for key in map(str, list(st.session_state)):
+        owner = key.partition(".")[0]
+        if (key in settings() or owner in owners) and key not in st.query_params:
+            del st.session_state[key]
+    return True
 
 
 def is_setting(key: str, config: RunConfig) -> bool:

@@ -10,6 +10,8 @@ import streamlit as st
 from ui.errors import show_error
 from ui.navigation import draw_navigation
 
+PRESENT, ENTERED = "page.present", "page.entered"
+
 # Streamlit's own padding leaves a third of a projector's picture empty.
 STYLE = """
 .stMainBlockContainer { padding: 2.2rem 2rem 2rem; }
@@ -23,6 +25,8 @@ def page(title: str, summary: str) -> Iterator[None]:
     """Everything a page draws belongs inside: `with page(TITLE, SUMMARY): ...`."""
     st.set_page_config(page_title=f"{title}, Loss Lab", layout="wide")
     st.html(f"<style>{STYLE}</style>")
+    st.session_state[ENTERED] = st.session_state.get(PRESENT) != title
+    st.session_state[PRESENT] = title
     draw_navigation()
     st.title(title, anchor=False)
     st.caption(summary)

@@ -30,10 +30,11 @@ def present_run() -> LiveRun | None:
     return scheduler().get(token) if token else None
 
 
-def run_for(wanted: RunConfig) -> LiveRun | None:
+def run_for(wanted: RunConfig, new_link: bool = False) -> LiveRun | None:
     """This session's run, opened if there is none. Before its first step it simply follows the controls.
 
-    Where the server refuses what is wanted it says why, and the run stays as it is.
+    A new link begins a new run; going from page to page does not. Where the server refuses what is wanted
+    it says why, and the run stays as it is.
     """
     run = present_run()
     try:
@@ -41,7 +42,7 @@ def run_for(wanted: RunConfig) -> LiveRun | None:
             owner = st.session_state.setdefault(OWNER, secrets.token_hex(8))
             run = scheduler().open(wanted, owner)
             st.session_state[TOKEN] = run.token
-        elif run.step == 0 and run.state != "running" and basis(run.config) != basis(wanted):
+        elif (new_link or (run.step == 0 and run.state != "running")) and basis(run.config) != basis(wanted):
             run.reset(wanted)
         elif wanted.steps > run.total and run.step > 0:
             run.extend(wanted.steps - run.total)

@@ -39,6 +39,21 @@ def test_home_leads_to_a_preset_that_runs(tab):
     panel.wait(lambda: panel.step == 1, "one step")
 
 
+def test_a_preset_replaces_what_the_tab_had_before(tab):
+    page = tab(BLOBS + "&seed=5&output=none")
+    panel = Panel(page).wait_ready()
+    panel.press("Play")
+    panel.wait_step(10)
+    panel.pause()
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Home").click()
+    page.get_by_role("link", name="Open in Train").nth(2).click()
+    panel = Panel(page).wait_ready()
+    panel.wait(lambda: panel.step == 0 and panel.state == "ready", "a new run")
+    page.get_by_role("button", name="Link").click()
+    link = page.get_by_test_id("stPopoverBody").get_by_text("/train?").inner_text()
+    assert link.partition("?")[2] == "data=blobs&encoder=free&loss=SupConLoss&lr=0.03"
+
+
 def test_reload_goes_on_with_the_same_run(tab):
     page = tab(BLOBS)
     panel = Panel(page).wait_ready()

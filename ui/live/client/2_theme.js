@@ -68,15 +68,13 @@ function drawShape(ctx, shape, x, y, r, colour, halo) {
 // One small picture a class: drawing 2,000 pictures is several times cheaper than 2,000 paths.
 function makeSprites(theme, classes, radius, ratio) {
   return Array.from({ length: classes }, (_, c) => {
-    const canvas = document.createElement("canvas");
     const size = Math.ceil((radius * 1.5 + 2) * 2 * ratio);
-    canvas.width = size;
-    canvas.height = size;
+    const canvas = new OffscreenCanvas(size, size);
     const ctx = canvas.getContext("2d");
     ctx.scale(ratio, ratio);
     const middle = size / ratio / 2;
     drawShape(ctx, classShape(c), middle, middle, radius, classColour(theme, c), theme.background);
-    return { canvas, size: size / ratio };
+    return { picture: canvas.transferToImageBitmap(), size: size / ratio };
   });
 }
 

@@ -110,11 +110,11 @@ class EmbeddingMap {
       screen[2 * i] = seen ? x : NaN;
       screen[2 * i + 1] = y;
       if (!seen) continue;
-      const { canvas, size } = this.sprites[c];
+      const { picture, size } = this.sprites[c];
       // On whole device pixels a picture is copied instead of resampled.
       const left = Math.round((x - size / 2) * ratio) / ratio;
       const top = Math.round((y - size / 2) * ratio) / ratio;
-      ctx.drawImage(canvas, left, top, size, size);
+      ctx.drawImage(picture, left, top, size, size);
     }
     this.screen = screen;
   }
