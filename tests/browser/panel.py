@@ -7,9 +7,10 @@ import time
 class Panel:
     """The live panel of one tab."""
 
-    def __init__(self, page):
+    def __init__(self, page, transport=""):
+        # With a transport named, the panel that is just being replaced does not count.
         self.page = page
-        self.root = page.locator(".lab")
+        self.root = page.locator(f'.lab[data-transport="{transport}"]' if transport else ".lab")
         self.root.wait_for(state="visible")
 
     def data(self, name):
@@ -17,7 +18,7 @@ class Panel:
 
     @property
     def step(self):
-        text = self.page.get_by_role("status").filter(has_text="step").first.inner_text()
+        text = self.root.get_by_role("status").inner_text()
         return int(re.fullmatch(r"step (\d+)", text)[1])
 
     @property

@@ -111,9 +111,7 @@ def test_without_a_socket_frames_come_through_the_script(context, server):
     try:
         page.route_web_socket("**/live/**", lambda socket: socket.close())
         page.goto(server.url + BLOBS)
-        panel = Panel(page)
-        panel.wait(lambda: panel.data("transport") == "fragment", "the slower way")
-        panel.wait_ready()
+        panel = Panel(page, "fragment").wait_ready()
         panel.press("Play")
         panel.wait_step(5)
         assert panel.inks("map")[1] > 0.005
@@ -182,7 +180,7 @@ def test_without_a_socket_reset_shows_the_new_start(context, server):
     try:
         page.route_web_socket("**/live/**", lambda socket: socket.close())
         page.goto(server.url + BLOBS)
-        panel = Panel(page).wait_ready()
+        panel = Panel(page, "fragment").wait_ready()
         start = panel.picture("map")
         panel.press("Play")
         panel.wait_step(20)
