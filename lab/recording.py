@@ -17,7 +17,7 @@ from lab.frame import Frame, identical
 
 FRAME_BYTES = 6_000_000
 EMBEDDING_BYTES = 3_000_000
-_SPACING = ((10, 1), (40, 2), (150, 5), (2_000, 10), (10_000, 25))
+_SPACING = ((10, 1), (40, 2), (100, 5), (200, 10), (5_000, 20), (20_000, 50))
 _LAST_SPACING = 100
 CURVES = (
     "loss",
@@ -35,7 +35,7 @@ CURVES = (
 
 
 def is_frame_step(step: int) -> bool:
-    """Whether a frame falls on that step: every step to 10, every 2nd to 40, every 5th to 150, and so on.
+    """Whether a frame falls on that step: every step to 10, every 2nd to 40, every 5th to 100, and so on.
 
     A function of the step alone, so that a longer run begins with the frames of a shorter one. The last
     step of a run has a frame in any case.

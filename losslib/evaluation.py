@@ -148,8 +148,7 @@ def uniformity(embeddings: Tensor, t: float = 2.0) -> Tensor:
     total = torch.zeros((), dtype=unit.dtype, device=unit.device)
     for start, closeness in _tiles(unit, None, exclude_self=False):
         potential = closeness.clamp_(max=0).mul_(t).exp_()
-        own = torch.arange(len(potential), device=unit.device)
-        potential[own, start + own] = 0
+        potential.diagonal(start).fill_(0)
         total = total + potential.sum()
     return (total / (count * (count - 1)) if count > 1 else total / 0).log()
 
@@ -214,15 +213,15 @@ def _tiles(
             closeness = torch.mm(centred[start:stop], columns, out=buffer[: stop - start])
             closeness.sub_(half_norms).sub_(half_norms[start:stop].unsqueeze(1)).mul_(2)
         if exclude_self:
-            own = torch.arange(stop - start, device=embeddings.device)
-            closeness[own, start + own] = -torch.inf
+            closeness.diagonal(start).fill_(-torch.inf)
         yield start, closeness
 
 
 def _direct(columns: Tensor, start: int, stop: int, out: Tensor, difference: Tensor) -> Tensor:
     """Minus the squared distances of rows start to stop, from differences, coordinate by coordinate."""
-    out.zero_()
-    for coordinate in columns:
+    torch.sub(columns[0, start:stop].unsqueeze(1), columns[0], out=out)
+    torch.mul(out, out, out=out).neg_()
+    for coordinate in columns[1:]:
         torch.sub(coordinate[start:stop].unsqueeze(1), coordinate, out=difference)
         out.addcmul_(difference, difference, value=-1)
     return out

@@ -25,7 +25,7 @@ def test_frames_fall_densely_at_first_and_sparsely_later() -> None:
     assert steps[:12] == [*range(11), 12]
     gaps = np.diff(steps)
     assert (np.diff(gaps) >= 0).all()  # never denser again
-    assert [int(gaps[np.searchsorted(steps, s) - 1]) for s in (10, 40, 150, 2000, 3000)] == [1, 2, 5, 10, 25]
+    assert [int(gaps[np.searchsorted(steps, s) - 1]) for s in (10, 40, 100, 200, 3000)] == [1, 2, 5, 10, 20]
 
 
 def test_positions_on_the_grid_survive_quantisation_exactly() -> None:
