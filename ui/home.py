@@ -75,13 +75,18 @@ def presets() -> None:
     for row in range(0, len(PRESETS), 3):
         for column, preset in zip(st.columns(3), PRESETS[row : row + 3], strict=False):
             with column.container(border=True, height="stretch"):
-                st.markdown(f"**{preset.title}**")
+                st.page_link(
+                    "pages/train.py",
+                    label=f"**{preset.title}**",
+                    icon=":material/play_circle:",
+                    query_params=preset.settings,
+                )
                 st.markdown(preset.what)
-                st.page_link("pages/train.py", label="Open in Train", query_params=preset.settings)
 
 
 def doors() -> None:
     """One line a page."""
     st.subheader("Pages", anchor=False)
     for entry in entries()[1:]:
-        st.page_link(entry.path, label=f"**{entry.title}**: {entry.summary}")
+        st.page_link(entry.path, label=f"**{entry.title}**", icon=":material/arrow_forward:")
+        st.caption(entry.summary)

@@ -32,7 +32,7 @@ def test_deep_link_as_the_very_first_visit(chromium, tmp_path):
 def test_home_leads_to_a_preset_that_runs(tab):
     page = tab("/")
     page.get_by_role("heading", name="Loss Lab").wait_for()
-    page.get_by_role("link", name="Open in Train").nth(2).click()
+    page.get_by_role("link", name="Just the loss").click()
     panel = Panel(page).wait_ready()
     assert "loss=SupConLoss" in page.url
     panel.press("Step")
@@ -46,7 +46,7 @@ def test_a_preset_replaces_what_the_tab_had_before(tab):
     panel.wait_step(10)
     panel.pause()
     page.get_by_test_id("stSidebar").get_by_role("link", name="Home").click()
-    page.get_by_role("link", name="Open in Train").nth(2).click()
+    page.get_by_role("link", name="Just the loss").click()
     panel = Panel(page).wait_ready()
     panel.wait(lambda: panel.step == 0 and panel.state == "ready", "a new run")
     page.get_by_role("button", name="Link").click()

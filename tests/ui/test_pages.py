@@ -1,11 +1,13 @@
 """Every page opens without an exception, and so it stays with each control at both of its ends."""
 
+import re
 import time
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lab.run import Run
 from ui.navigation import entries
 from ui.server import scheduler
 
@@ -184,6 +186,43 @@ def test_a_batch_larger_than_the_data_ends_in_a_reason(opened):
     run = scheduler().get(at.session_state["run.token"])
     wait(lambda: run.state == "failed", run)
     assert "1024" in run.reason
+
+
+def test_page_and_bare_loop_give_equal_numbers(opened):
+    at = opened("pages/train.py", steps="25", seed="11")
+    page_run = scheduler().get(at.session_state["run.token"])
+    page_run.attach("test")
+    wait(lambda: page_run.state == "ready", page_run)
+    at.button[0].click().run()
+    wait(lambda: page_run.state == "finished", page_run)
+    bare = Run(page_run.config)
+    for _ in bare:
+        pass
+    assert bare.steps_done == 25
+    assert page_run.recording.equals(bare.recording)
+
+
+def test_play_after_divergence_says_what_helps(opened):
+    at = opened("pages/train.py", **{"ContrastiveLoss.neg_margin": "1e38"})
+    run = scheduler().get(at.session_state["run.token"])
+    wait(lambda: run.state == "diverged", run)
+    at.button[0].click().run()
+    healthy(at, "play")
+    assert "Reset begins again" in at.info[0].value
+    at.get_by_key("ContrastiveLoss.neg_margin").set_value(1.0).run()
+    wait(lambda: run.state == "ready", run)
+
+
+def test_a_mistake_of_ours_is_a_sentence_with_a_number(opened, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("inner secret")
+
+    monkeypatch.setattr("ui.session.run_for", broken)
+    at = opened("pages/train.py")
+    assert not at.exception
+    [error] = [error.value for error in at.error]
+    assert re.search(r"the mistake is ours \(number \d{6}\)", error)
+    assert "inner secret" not in error
 
 
 def wait(condition, run, seconds=60):

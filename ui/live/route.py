@@ -59,7 +59,9 @@ def same_origin(socket: WebSocket) -> bool:
 
 
 def command(run: LiveRun, name: str) -> None:
-    """Play, pause or step. Raises ParameterError when the run may not be made longer."""
+    """Play, pause or step. Raises ParameterError when the run may not go on."""
+    if name in ("play", "step") and run.state in ("diverged", "failed"):
+        raise ParameterError("this run has stopped for good; Reset begins again with the settings shown")
     if name == "play":
         if run.state == "finished":
             run.extend(min(run.total, MORE_STEPS))
