@@ -109,12 +109,29 @@ def test_no_digits_are_lost_far_from_the_origin(offset: float) -> None:
     torch.testing.assert_close(matrix.double(), expected, rtol=2e-7, atol=0)
 
 
+def test_one_near_row_in_a_reference() -> None:
+    x, y = rows(20, 4, dtype=torch.float32), rows(30, 4, seed=1, dtype=torch.float32)
+    y[17] = x[3]
+    y[17, 0] += 1e-5
+    distance = LpDistance(normalize_embeddings=False)
+    expected = abs(float(y[17, 0].double() - x[3, 0].double()))
+    assert float(distance(x, y)[3, 17]) == pytest.approx(expected, rel=1e-6)
+
+
 def test_two_far_clusters_keep_their_small_distances() -> None:
     x = rows(40, 3, dtype=torch.float32)
     x[:, 0] = torch.arange(40) % 2 * 2e6 - 1e6  # one huge coordinate beside small ones
     expected = torch.cdist(x.double(), x.double(), compute_mode="donot_use_mm_for_euclid_dist")
     matrix = LpDistance(normalize_embeddings=False)(x)
     torch.testing.assert_close(matrix.double(), expected, rtol=2e-7, atol=0)
+
+
+def test_the_gradient_far_from_the_origin() -> None:
+    x = (rows(6, 3) + 1e6).requires_grad_()
+    LpDistance(normalize_embeddings=False)(x).sum().backward()
+    apart = x.detach().unsqueeze(1) - x.detach().unsqueeze(0)
+    direction = apart / apart.norm(dim=2, keepdim=True).clamp_min(1e-300)
+    torch.testing.assert_close(x.grad, 2 * direction.sum(1), rtol=0, atol=1e-13)
 
 
 def test_gradient_of_near_rows_in_single_precision() -> None:

@@ -119,6 +119,9 @@ def test_multi_similarity_averages_over_anchors_with_a_pair() -> None:
     expected = math.log(1 + math.exp(-2 * (0.5 - 0.5))) / 2 + math.log(1 + math.exp(5 * (0 - 0.5))) / 5
     assert loss(x, None, pairs).item() == pytest.approx(expected)  # the other two rows have none
     assert loss.loss_terms(x, None, pairs)["loss"].indices.tolist() == [0]
+    only_negatives = loss.loss_terms(x, torch.arange(3))["loss"]
+    push = math.log(1 + math.exp(5 * (cosine(60) - 0.5)) + math.exp(5 * (0 - 0.5))) / 5
+    assert only_negatives.losses[0].item() == pytest.approx(push)
 
 
 class TestDecoupled:
