@@ -38,6 +38,7 @@ class BaseLoss(Declared, HoldsTensors):
     paper: ClassVar[Paper]
     activity: ClassVar[str] = "hinge"  # hinge: a pair is active when its weight is not 0; or softmax
     pml: ClassVar[PmlSpelling | None] = None
+    stop_gradient: ClassVar[str] = ""  # why the gradient is no derivative, where it is not
     needs_similarity: ClassVar[bool] = False  # a distance is refused
     default_distance: ClassVar[Callable[[], Distance]] = LpDistance
     default_reducer: ClassVar[Callable[[], Reducer | None]] = MeanReducer

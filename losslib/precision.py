@@ -26,6 +26,11 @@ def autocasting(x: Tensor) -> bool:
     return torch.is_autocast_enabled(x.device.type)
 
 
+def transforming() -> bool:
+    """Whether a transform of torch.func is at work: it takes no custom gradients of the quick kind."""
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+
+
 def values_are_known(x: Tensor) -> bool:
     """Whether the tensor's values may be looked at: not while compiling, nor for fake or meta tensors."""
     return not (torch.compiler.is_compiling() or hasattr(x, "fake_mode") or x.is_meta)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from losslib.precision import values_are_known
+from losslib.precision import transforming, values_are_known
 
 
 def widen(x: Tensor) -> tuple[Tensor, bool]:
@@ -34,18 +34,18 @@ def euclidean(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool)
             product in double is exact enough, but for near pairs: on the CPU they take direct differences,
             elsewhere and while compiling a distance below its rounding noise (6e-8 of the norms) is 0.
     """
+    if transforming():
+        return _by_difference(x, y).to(dtype)
     result: Tensor = _Euclidean.apply(x, y, dtype, by_product)
     return result
 
 
 class _Euclidean(torch.autograd.Function):
     @staticmethod
-    def forward(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
-        return (_by_product(x, y) if by_product else _by_difference(x, y)).to(dtype)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs[:2], output)
+    def forward(ctx: Any, x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
+        distance = (_by_product(x, y) if by_product else _by_difference(x, y)).to(dtype)
+        ctx.save_for_backward(x, y, distance)
+        return distance
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:

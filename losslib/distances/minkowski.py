@@ -8,22 +8,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from losslib.precision import transforming
+
 
 def minkowski(x: Tensor, y: Tensor | None, p: float) -> Tensor:
     """Matrix (N, M) of p-norms of the differences between rows of x (N, D) and y (M, D; None: x itself)."""
+    if transforming():
+        return torch.cdist(x, x if y is None else y, p)
     result: Tensor = _Minkowski.apply(x, y, p)
     return result
 
 
 class _Minkowski(torch.autograd.Function):
     @staticmethod
-    def forward(x: Tensor, y: Tensor | None, p: float) -> Tensor:
-        return torch.cdist(x, x if y is None else y, p)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.p = inputs[2]
-        ctx.save_for_backward(*inputs[:2], output)
+    def forward(ctx: Any, x: Tensor, y: Tensor | None, p: float) -> Tensor:
+        distance = torch.cdist(x, x if y is None else y, p)
+        ctx.p = p
+        ctx.save_for_backward(x, y, distance)
+        return distance
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from losslib.distances.exact import widen
+from losslib.precision import transforming
 
 
 def unit_rows(x: Tensor, p: float = 2.0, dtype: torch.dtype | None = None) -> Tensor:
@@ -17,8 +18,8 @@ def unit_rows(x: Tensor, p: float = 2.0, dtype: torch.dtype | None = None) -> Te
 
     Norms far above 1e19 or below 1e-19 are right in single precision.
     """
-    if p != 2:
-        return _by_largest(x, p)
+    if p != 2 or transforming():
+        return _by_largest(x if dtype is None else x.to(dtype), p)
     result: Tensor = _UnitRows.apply(x, x.dtype if dtype is None else dtype)
     return result
 
@@ -40,12 +41,9 @@ def _nonzero(size: Tensor) -> Tensor:
 
 class _UnitRows(torch.autograd.Function):
     @staticmethod
-    def forward(x: Tensor, dtype: torch.dtype) -> Tensor:
+    def forward(ctx: Any, x: Tensor, dtype: torch.dtype) -> Tensor:
+        ctx.save_for_backward(x)
         return _unit_and_norm(x)[0].to(dtype)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, torch.dtype], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[0])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
