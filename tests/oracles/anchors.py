@@ -26,7 +26,8 @@ def circle(batch: Batch, margin: float = 0.4, gamma: float = 80.0) -> dict[str, 
         if near and far:
             pull = [-gamma * torch.relu(1 + margin - s.detach()) * (s - (1 - margin)) for s in near]
             push = [gamma * torch.relu(s.detach() + margin) * (s - margin) for s in far]
-            values.append(log_sum_exp([batch.zero, log_sum_exp(pull) + log_sum_exp(push)]))
+            # log(1 + exp(x)) keeps values too small to change the 1: they are above 0 and count in the mean
+            values.append(torch.logaddexp(batch.zero, log_sum_exp(pull) + log_sum_exp(push)))
             indices.append(a)
     return {"loss": Term(values, indices)}
 
