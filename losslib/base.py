@@ -20,7 +20,12 @@ from losslib.terms import Term, reduced_term
 from losslib.types import Mark, Paper, PmlSpelling
 from losslib.weights import PairWeights, weights_of
 
-_KINDS = {"distance": Distance, "reducer": Reducer, "embedding_regularizer": Regularizer}
+_KINDS = {
+    "distance": Distance,
+    "reducer": Reducer,
+    "embedding_regularizer": Regularizer,
+    "weight_regularizer": Regularizer,
+}
 
 
 class BaseLoss(Declared, HoldsTensors):
@@ -40,6 +45,7 @@ class BaseLoss(Declared, HoldsTensors):
     pml: ClassVar[PmlSpelling | None] = None
     stop_gradient: ClassVar[str] = ""  # why the gradient is no derivative, where it is not
     needs_similarity: ClassVar[bool] = False  # a distance is refused
+    needs: ClassVar[tuple[str, ...]] = ()  # arguments without a default, or in words what else it must get
     default_distance: ClassVar[Callable[[], Distance]] = LpDistance
     default_reducer: ClassVar[Callable[[], Reducer | None]] = MeanReducer
     parts: ClassVar[tuple[str, ...]] = (
@@ -54,16 +60,18 @@ class BaseLoss(Declared, HoldsTensors):
     embedding_regularizer: Regularizer | None
     embedding_reg_weight: float
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.required:
+            cls.needs = tuple(cls.required)
+
     def __init__(self, *values: Any, **options: Any) -> None:
         super().__init__()
-        parts = self._take_options(values, options)
-        cls = type(self)
-        for name, default in (("distance", cls.default_distance), ("reducer", cls.default_reducer)):
-            if name in cls.parts:
-                given = parts.get(name)
-                setattr(self, name, default() if given is None else given)
-        self.embedding_regularizer = parts.get("embedding_regularizer")
-        self.embedding_reg_weight = parts.get("embedding_reg_weight", 1.0)
+        given, cls = self._take_options(values, options), type(self)
+        defaults = {"distance": cls.default_distance, "reducer": cls.default_reducer}
+        for name in cls.parts:
+            part = given.get(name)
+            setattr(self, name, defaults[name]() if part is None and name in defaults else part)
         self.prepare()
 
     def prepare(self) -> None:
@@ -79,17 +87,26 @@ class BaseLoss(Declared, HoldsTensors):
 
     def _checked_part(self, name: str, value: Any) -> Any:
         owner = type(self).__name__
-        if name == "embedding_reg_weight":
-            return _REG_WEIGHT.check(1.0 if value is None else value, owner)
+        if name in _REG_WEIGHTS:
+            return _REG_WEIGHTS[name].check(1.0 if value is None else value, owner)
         kind = _KINDS.get(name)
-        if self.needs_similarity and isinstance(value, Distance) and not value.is_inverted:
-            raise TypeError(
-                f"{owner}: distance must be a similarity, such as CosineSimilarity(), "
-                f"got {type(value).__name__}"
-            )
+        if isinstance(value, Distance):
+            self.check_distance(value)
         if kind is None or isinstance(value, kind) or (value is None and "regularizer" in name):
             return value
         raise TypeError(f"{owner}: {name} must be a {kind.__name__}, got {value!r}")
+
+    def check_distance(self, distance: Distance) -> None:
+        """Raises TypeError for a distance that has no meaning in this loss."""
+        if self.needs_similarity and not distance.is_inverted:
+            raise TypeError(
+                f"{type(self).__name__}: distance must be a similarity, such as CosineSimilarity(), "
+                f"got {type(distance).__name__}"
+            )
+
+    def read(self, *given: Any) -> Batch:
+        """The inputs of a call, checked and in working precision."""
+        return read(type(self).__name__, *given)
 
     def compute(self, batch: Batch) -> dict[str, Term]:
         """The unreduced terms by name, from checked inputs in working precision."""
@@ -108,7 +125,7 @@ class BaseLoss(Declared, HoldsTensors):
         Each term has `losses`, `indices` and, where the loss defines one, `divisor`. A regularizer's term,
         `embedding_reg_loss`, is already reduced.
         """
-        batch = read(type(self).__name__, embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        batch = self.read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         with without_autocast(embeddings):
             return self._with_penalties(self.compute(batch), batch)
 
@@ -181,10 +198,13 @@ class PairLoss(BaseLoss):
 
         Raises ValueError where the reducer gives no single number.
         """
-        batch = read(type(self).__name__, embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        batch = self.read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         with without_autocast(embeddings):
             return weights_of(self, batch)
 
 
-_REG_WEIGHT = Param(1.0, valid=finite, name="embedding_reg_weight", meaning="weight of the regularizer")
+_REG_WEIGHTS = {
+    name: Param(1.0, valid=finite, name=name, meaning="weight of the regularizer")
+    for name in ("embedding_reg_weight", "weight_reg_weight")
+}
 _ADD = SumReducer()

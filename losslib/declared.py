@@ -13,31 +13,37 @@ from losslib.params import Param, declared
 class Declared:
     """Takes declared options by position or keyword, and refuses the ones it does not have.
 
-    `params` holds the options in the order of declaration; `parts` names further keyword-only arguments
-    (such as `distance`) that the class takes itself.
+    `required` holds the arguments without a default, which come first, and `params` the options, both in the
+    order of declaration; `parts` names further keyword-only arguments (such as `distance`) that the class
+    takes itself.
     """
 
+    required: ClassVar[dict[str, Param]] = {}
     params: ClassVar[dict[str, Param]] = {}
     parts: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.params = declared(cls)
+        cls.required, cls.params = declared(cls, required=True), declared(cls)
         if "__init__" not in cls.__dict__:
             _give_signature(cls)
 
     def _take_options(self, values: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """Set the declared options; return the given parts. Raises TypeError for an unknown option."""
-        owner, names = type(self).__name__, list(self.params)
+        owner, names = type(self).__name__, [*self.required, *self.params]
         if len(values) > len(names):
             raise TypeError(f"{owner}: takes at most {len(names)} positional options, got {len(values)}")
         given = dict(zip(names, values, strict=False))
         for name, value in options.items():
             if name in given:
                 raise TypeError(f"{owner}: option {name} was given twice")
-            if name not in self.params and name not in self.parts:
+            if name not in names and name not in self.parts:
                 raise TypeError(_unknown(owner, name, [*names, *self.parts]))
             given[name] = value
+        if missing := [name for name in self.required if name not in given]:
+            raise TypeError(f"{owner}: must be given {' and '.join(missing)}")
+        for name in self.required:
+            setattr(self, name, given[name])
         for name, param in self.params.items():
             setattr(self, name, given.get(name, param.default))
         return {name: value for name, value in given.items() if name in self.parts}
@@ -55,6 +61,7 @@ def _unknown(owner: str, name: str, known: list[str]) -> str:
 def _give_signature(cls: type[Declared]) -> None:
     """Give the class an `__init__` whose signature shows its options, for editors and `help`."""
     kind = inspect.Parameter
+    first = [kind(name, kind.POSITIONAL_OR_KEYWORD) for name in cls.required]
     positional = [kind(n, kind.POSITIONAL_OR_KEYWORD, default=p.default) for n, p in cls.params.items()]
     keyword = [kind(name, kind.KEYWORD_ONLY, default=None) for name in cls.parts]
 
@@ -62,7 +69,7 @@ def _give_signature(cls: type[Declared]) -> None:
         super(cls, self).__init__(*values, **options)
 
     own = kind("self", kind.POSITIONAL_OR_KEYWORD)
-    construct.__signature__ = inspect.Signature([own, *positional, *keyword])  # type: ignore[attr-defined]
+    construct.__signature__ = inspect.Signature([own, *first, *positional, *keyword])  # type: ignore[attr-defined]
     construct.__name__ = "__init__"
     construct.__qualname__ = f"{cls.__qualname__}.__init__"
     construct.__module__ = cls.__module__

@@ -88,6 +88,21 @@ def at_precision(module: nn.Module, name: str, batch: Batch) -> Tensor:
     return held.to(work)
 
 
+def weight_at_precision(module: nn.Module, name: str, batch: Batch) -> Tensor:
+    """A loss's own parameter in the working dtype of a batch.
+
+    Raises ValueError on another device, or for another dtype outside autocast: never recast in silence.
+    """
+    held, device = getattr(module, name), batch.embeddings.device
+    if held.device != device or not (held.dtype == batch.given_dtype or batch.autocast):
+        raise ValueError(
+            f"{type(module).__name__}: {name} must match the embeddings ({batch.given_dtype} on {device}), "
+            f"got {held.dtype} on {held.device}; call loss.to(device, dtype)"
+        )
+    weight: Tensor = held.to(batch.embeddings.dtype)
+    return weight
+
+
 def _refilled(held: Tensor, before: torch.dtype, number: float) -> Tensor:
     """The tensor with its number at full precision, if it is that number rounded to its dtype before."""
     rounded = torch.tensor(number, dtype=before).to(held)

@@ -28,6 +28,7 @@ __all__ = [
     "Interval",
     "Optional",
     "Param",
+    "Required",
     "boolean",
     "declared",
     "finite",
@@ -135,12 +136,19 @@ class Param:
         return self.valid.describe()
 
 
-def declared(cls: type) -> dict[str, Param]:
-    """The parameters a class declares or inherits, in the order of declaration."""
+class Required(Param):
+    """A declared argument without a default: it comes first, and is settled at construction."""
+
+    def __init__(self, valid: Domain, symbol: str = "", meaning: str = "") -> None:
+        super().__init__(valid.examples_in()[0], valid, symbol=symbol, meaning=meaning, fixed=True)
+
+
+def declared(cls: type, required: bool = False) -> dict[str, Param]:
+    """The parameters a class declares or inherits, in order: those with a default, or those without."""
     found: dict[str, Param] = {}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
-            if isinstance(value, Param):
+            if isinstance(value, Param) and isinstance(value, Required) == required:
                 found[name] = value
             elif name in found:
                 del found[name]  # a subclass withdrew the option

@@ -7,11 +7,13 @@ from typing import Any
 import losslib.distances
 import losslib.reducers
 from losslib import catalog
+from losslib.base import PairLoss
 from losslib.params import Param
 from tests.contract.parts import make_distance, make_reducer
 from tests.oracles import Oracle, oracle
 
-NAMES = list(catalog.losses())
+EVERY_LOSS = list(catalog.losses())
+NAMES = [name for name, cls in catalog.losses().items() if issubclass(cls, PairLoss) and not cls.needs]
 SAMPLING = {"triplets_per_anchor"}  # draws at random: tested by its properties, not by a value
 
 
@@ -41,6 +43,15 @@ def variants(name: str) -> list[dict[str, Any]]:
     return [{}, *changed, *getattr(oracle(name), "more", ())]
 
 
+SIZES = {"num_classes": 6, "embedding_size": 4, "class_counts": (50, 3, 20, 7, 1, 12)}
+
+
+def sizes(name: str, **changes: Any) -> dict[str, Any]:
+    """The arguments without a default that the loss must be given, for the batches of `inputs`."""
+    every = {**SIZES, **changes}
+    return {needed: every[needed] for needed in catalog.get(name).required}
+
+
 def build(name: str, options: dict[str, Any] | None = None, distance: Any = None, reducer: Any = None) -> Any:
     """The loss, with parts given as (name, options)."""
     parts: dict[str, Any] = {}
@@ -50,7 +61,7 @@ def build(name: str, options: dict[str, Any] | None = None, distance: Any = None
         parts["reducer"] = make_reducer(losslib.reducers, reducer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # margins that hardly suit the distance, on purpose
-        made = catalog.get(name)(**(options or {}), **parts).double()
+        made = catalog.get(name)(**{**sizes(name), **(options or {})}, **parts).double()
     for option, tensor in [*made.named_parameters(), *made.named_buffers()]:
         if option in made.params:  # a module is born in float32: give back the digits that cost
             tensor.data.fill_((options or {}).get(option, made.params[option].default))
