@@ -40,16 +40,7 @@ def check(config: RunConfig, finished: Finished) -> None:
         assert after > 0.85
 
 
-@pytest.mark.parametrize(("loss", "dim"), [("ContrastiveLoss", 2), ("NTXentLoss", 8)])
-def test_a_default_run_learns(finished: Finished, loss: str, dim: int) -> None:
-    check(RunConfig(loss=loss, dim=dim), finished)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("dim", [2, 8])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_default_run_learns_for_several_seeds(
-    finished: Finished, loss: str, dim: int, seed: int
-) -> None:
-    check(RunConfig(loss=loss, dim=dim, seed=seed), finished)
+def test_every_default_run_learns(finished: Finished, loss: str, dim: int) -> None:
+    check(RunConfig(loss=loss, dim=dim), finished)
