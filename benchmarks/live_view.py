@@ -46,6 +46,7 @@ def main() -> None:
     """Measures every case and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--height", type=int, default=1700, help="of the window; 1700 shows every view")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with socket.socket() as probe:
@@ -57,7 +58,7 @@ def main() -> None:
     server = subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet, env=environment)
     try:
         wait_for(f"http://127.0.0.1:{port}/_stcore/health")
-        rows = {name: measure(port, server.pid, query, given.seconds) for name, query in CASES.items()}
+        rows = {name: measure(port, server.pid, query, given) for name, query in CASES.items()}
     finally:
         server.terminate()
         server.wait(timeout=20)
@@ -67,15 +68,19 @@ def main() -> None:
         given.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
-def measure(port: int, server: int, query: dict[str, str], seconds: float) -> dict[str, float]:
-    """One case: the first `seconds` of training after Play, then clicks while it trains on."""
-    from playwright.sync_api import sync_playwright
+def measure(port: int, server: int, query: dict[str, str], given: argparse.Namespace) -> dict[str, float]:
+    """One case: the first seconds of training after Play, then clicks while it trains on."""
+    from playwright.sync_api import ViewportSize, sync_playwright
 
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    seconds = given.seconds
     address = "&".join(f"{key}={value}" for key, value in query.items())
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as profile:
         context = playwright.chromium.launch_persistent_context(
-            profile, executable_path=chromium, args=ARGUMENTS, viewport={"width": 1280, "height": 1700}
+            profile,
+            executable_path=chromium,
+            args=ARGUMENTS,
+            viewport=ViewportSize(width=1280, height=given.height),
         )
         page = context.new_page()
         begun = time.perf_counter()

@@ -50,21 +50,22 @@ class Feed:
         self._owes_images = False
         self._wants_images = images
 
-    def packet(self, with_frames: bool = True) -> bytes:
-        """All that is new, or b"" if nothing is. Without frames only the state, which is small."""
+    def packet(self, with_frames: bool = True, hold_state: bool = False) -> bytes:
+        """All that is new, or b"" if nothing is.
+
+        Args:
+            with_frames: else only the state, which is small.
+            hold_state: whether a mere step count waits; it always goes along with a frame.
+        """
         parts: list[bytes] = []
         if with_frames:
             parts += self._frames()
         state = state_of(self.run)
-        if state != self._told:
+        held = hold_state and not parts and state["state"] == self._told.get("state")
+        if state != self._told and not held:
             self._told = state
             parts.append(pack_state(self.epoch, state))
         return b"".join(parts)
-
-    @property
-    def state_word(self) -> str:
-        """The state last told."""
-        return str(self._told.get("state", ""))
 
     def _frames(self) -> list[bytes]:
         run = self.run

@@ -146,19 +146,17 @@ class Viewer:
         last_frame = last_state = 0.0
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.wake.wait(), timeout=1.0)
+                await asyncio.wait_for(self.wake.wait(), timeout=STATE_SECONDS)
             self.wake.clear()
             # Said again and again: a blip of the session's own connection makes the run an orphan.
             self.run.attach(self.id)
             if self.run.state == "closed":
                 return await self.refuse(NO_SUCH_RUN, "no such run")
-            with_frames = self.acknowledged
-            if with_frames:
+            if self.acknowledged:
                 await asyncio.sleep(max(0.0, last_frame + FRAME_SECONDS - time.monotonic()))
-            elif self.run.state == self.feed.state_word and time.monotonic() < last_state + STATE_SECONDS:
-                continue
             before = self.feed.frames_sent
-            packet = self.feed.packet(with_frames)
+            hold = time.monotonic() < last_state + STATE_SECONDS
+            packet = self.feed.packet(self.acknowledged, hold_state=hold)
             if not packet:
                 continue
             last_state = time.monotonic()

@@ -237,16 +237,23 @@ function extent(frame) {
   };
 }
 
+// A sample's picture as an image element; its data is made once. Canvases would be a layer each to the browser.
 function thumbnail(images, sample, size) {
+  const picture = document.createElement("img");
+  picture.width = size;
+  picture.height = size;
+  picture.className = "thumbnail";
+  picture.alt = "sample " + sample;
+  images.made = images.made || new Map();
+  if (!images.made.has(sample) && sample < images.count) images.made.set(sample, encodePicture(images, sample));
+  picture.src = images.made.get(sample) || "";
+  return picture;
+}
+
+function encodePicture(images, sample) {
   const canvas = document.createElement("canvas");
   canvas.width = images.width;
   canvas.height = images.height;
-  canvas.style.width = size + "px";
-  canvas.style.height = size + "px";
-  canvas.className = "thumbnail";
-  canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", "picture of sample " + sample);
-  if (sample >= images.count) return canvas;
   const area = images.width * images.height;
   const picture = new ImageData(images.width, images.height);
   for (let p = 0; p < area; p += 1) {
@@ -254,7 +261,7 @@ function thumbnail(images, sample, size) {
     picture.data.set([grey, grey, grey, 255], 4 * p);
   }
   canvas.getContext("2d").putImageData(picture, 0, 0);
-  return canvas;
+  return canvas.toDataURL();
 }
 
 // The legend: one button a class that hides or shows it; marker and name, so colour is never alone.

@@ -1,18 +1,6 @@
 // One panel: one clock for all views, scrubbing over what was received, keys, and the texts under the charts.
 const KEPT_FRAMES = 500;
-const WORDS = {
-  queued: "waiting for its turn on the server",
-  preparing: "preparing data and encoder",
-  ready: "ready: press Play",
-  running: "training",
-  paused: "paused: press Play to go on",
-  finished: "finished: Play trains on",
-  diverged: "stopped: the numbers diverged",
-  failed: "stopped",
-  closed: "closed",
-};
-// These insights already stand beside their figure: in the histogram's sentence and in the box above.
-const SAID_ELSEWHERE = new Set(["active_share", "divergence"]);
+const [SLOW_VIEWS, TEXTS, PAIRS] = [150, 250, 500]; // ms between drawings while it trains
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 class LivePanel {
@@ -25,6 +13,7 @@ class LivePanel {
     this.frames = [];
     this.shown = null; // null follows the newest frame
     this.drawn = 0;
+    this.done = {};
     this.epoch = -1;
     this.state = { state: "waiting", step: 0 };
     this.map = new EmbeddingMap(this.find("map"), this.find("tip"), () => this.later());
@@ -106,10 +95,19 @@ class LivePanel {
 
   take(buffer, acknowledge) {
     const messages = decodePacket(buffer);
+    const before = this.drawnState();
     messages.forEach((message) => this.absorb(message));
     if (this.frames.length > KEPT_FRAMES) this.thin();
+    // A step count alone changes nothing in the charts.
+    const fresh = messages.some((message) => message.kind !== KIND.state) || this.drawnState() !== before;
     if (acknowledge && messages.some((message) => message.kind === KIND.frame)) this.owesAck = true;
-    this.later();
+    this.later(fresh);
+  }
+
+  // What the charts show of the state.
+  drawnState() {
+    const { state, total, events, marks } = this.state;
+    return JSON.stringify([state, total, events, marks]);
   }
 
   absorb({ kind, epoch, body }) {
@@ -151,7 +149,8 @@ class LivePanel {
   }
 
   // At most one drawing an animation frame, and with reduced motion at most two a second.
-  later() {
+  later(charts = true) {
+    this.stale = this.stale || charts;
     if (this.planned) return;
     this.planned = true;
     const wait = calm.matches ? Math.max(0, 500 - (performance.now() - (this.lastDraw || 0))) : 0;
@@ -171,22 +170,35 @@ class LivePanel {
   draw() {
     this.drawHead();
     this.root.dataset.empty = String(!this.hello || !this.frames.length);
-    if (this.root.dataset.empty === "true") return;
+    if (this.root.dataset.empty === "true" || !this.stale) return;
+    this.stale = false;
     const at = this.shown === null ? this.frames.length - 1 : this.shown;
     const frame = this.frames[at];
     if (this.legendOf !== this.themeKey + this.epoch) this.drawOnce();
     this.map.draw(frame, this.theme, this.themeKey);
     const live = this.shown === null && this.state.marks;
     this.histogram.draw(live ? { ...frame, marks: this.state.marks } : frame, this.hello, this.theme);
-    this.drawCurves(frame);
-    this.heat.draw(frame, this.theme);
-    this.drawTexts(frame, at);
+    if (this.isDue("slowViews", SLOW_VIEWS)) {
+      this.drawCurves(frame);
+      this.heat.draw(frame, this.theme);
+    }
+    if (this.isDue("texts", TEXTS)) drawTexts(this, frame, at);
+    if (this.isDue("pairs", PAIRS)) drawPairs(this.find("pairs"), frame, this.hello, this.images);
     if (frame !== this.lastFrame) {
       this.drawn += 1;
       this.lastFrame = frame;
       if (frame.sent && this.shown === null) this.root.dataset.delay = (Date.now() - frame.sent).toFixed(1);
     }
     Object.assign(this.root.dataset, { frames: this.drawn, received: this.frames.length, epoch: this.epoch });
+  }
+
+  // While it trains, map and histogram follow every frame, the rest at most so often; at rest all is exact.
+  isDue(name, wait) {
+    const now = performance.now();
+    const resting = this.state.state !== "running" || this.shown !== null;
+    if (!resting && now - (this.done[name] || 0) < wait) return false;
+    this.done[name] = now;
+    return true;
   }
 
   drawHead() {
@@ -238,61 +250,6 @@ class LivePanel {
     ];
     this.loss.draw([loss], this.theme, look);
     this.quality.draw(quality, this.theme, { ...look, fixed: [0, 1], level: this.hello.chance });
-  }
-
-  drawTexts(frame, at) {
-    const now = performance.now();
-    const due = this.state.state !== "running" || now - (this.lastText || 0) > 250;
-    if (!due) return;
-    this.lastText = now;
-    const hello = this.hello;
-    setText(this.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + hello.map_note);
-    setText(this.find("active-summary"), activeSentence(frame));
-    setText(this.find("histogram-summary"), histogramSummary(frame, hello));
-    this.find("histogram").setAttribute("aria-label", marksSentence(this.shown === null && this.state.marks ? this.state : frame));
-    setText(this.find("loss-summary"), "Loss " + short(frame.loss) + " at step " + frame.step + ", " +
-      short(this.frames[0].loss) + " at step " + this.frames[0].step + ".");
-    const precise = latestKnown(this.frames, "map_at_r", at);
-    setText(this.find("quality-summary"), "On " + hello.quality_on + ": recall@1 " + percent(frame.recall_at_1) +
-      ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
-    setText(this.find("pairs-summary"), pairsSummary(frame));
-    this.find("heat-view").hidden = !frame.rows;
-    this.drawInsights(frame.insights.filter(({ kind }) => !SAID_ELSEWHERE.has(kind)));
-    this.drawGauges(frame);
-    drawPairs(this.find("pairs"), frame, hello, this.images);
-  }
-
-  drawGauges(frame) {
-    const rows = [
-      ["spread", short(frame.spread), "collapsed = 0"],
-      ["effective rank", short(frame.effective_rank), "of " + this.hello.dim + ", collapsed = 1"],
-      ["mean cosine", short(frame.mean_cosine), "collapsed = 1"],
-      ["alignment", short(frame.alignment), "every class a point = 0"],
-      ["uniformity", short(frame.uniformity), "collapsed = 0, more negative is more even"],
-      ["gradient norm", short(frame.gradient_norm), "nothing to learn = 0"],
-    ];
-    const box = this.find("gauges");
-    if (!box.children.length) box.innerHTML = rows.map(([name]) =>
-      `<div><dt><button type="button" class="term">${name}</button></dt><dd></dd><small></small></div>`).join("");
-    rows.forEach(([, value, beside], k) => {
-      setText(box.children[k].querySelector("dd"), value);
-      setText(box.children[k].querySelector("small"), beside);
-    });
-  }
-
-  drawInsights(found) {
-    const list = this.find("insights");
-    const key = JSON.stringify(found);
-    if (key === this.insightKey) return;
-    this.insightKey = key;
-    list.hidden = found.length === 0;
-    list.replaceChildren(...found.map(({ kind, sentence, cure }) => {
-      const row = document.createElement("li");
-      row.dataset.kind = kind;
-      row.className = cure ? "trouble" : "";
-      row.textContent = cure ? sentence + " " + cure : sentence;
-      return row;
-    }));
   }
 
   show(place) {
@@ -353,10 +310,6 @@ class LivePanel {
     this.observer.disconnect();
     this.socket.close();
   }
-}
-
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
 }
 
 const PANELS = new WeakMap();
