@@ -90,5 +90,5 @@ def random_case(name: str, seed: int) -> tuple[Inputs, dict[str, Any], Any]:
         if option not in SAMPLING and draw.random() < 0.5
     }
     given = random_inputs(draw)
-    allowed = [spec for spec in DISTANCES if oracle(name).allows(spec[0])]
+    allowed = [spec for spec in DISTANCES if oracle(name).allows(spec)]
     return given, options, draw.choice([None, *allowed])

@@ -5,7 +5,7 @@ import math
 import torch
 
 from tests.oracles.core import COSINE, LP, Batch, Term, define, log_sum_exp
-from tests.oracles.geometry import unit
+from tests.oracles.geometry import is_cosine, is_unit_euclidean
 from tests.oracles.pair import contrastive
 
 SQUARED = ("LpDistance", {"power": 2})
@@ -32,31 +32,47 @@ def circle(batch: Batch, margin: float = 0.4, gamma: float = 80.0) -> dict[str, 
     return {"loss": Term(values, indices)}
 
 
-@define("TupletMarginLoss", COSINE, "MeanReducer", similarity_only=True)
+@define("TupletMarginLoss", COSINE, "MeanReducer", only=is_cosine)
 def tuplet_margin(batch: Batch, margin: float = 5.73, scale: float = 64.0) -> dict[str, Term]:
     """Yu and Tao 2019: cos(theta_ap - margin), written out so that no acos is needed; margin in degrees."""
     angle = math.radians(margin)
     values = []
     for a, p in batch.positives:
         s = batch.values[a, p]
-        slackened = s * math.cos(angle) + torch.sqrt(1 - s * s) * math.sin(angle)
+        squared = 1 - s * s
+        # at angle 0 the sine has no slope: 0, as for coincident points elsewhere
+        sine = torch.sqrt(squared) if float(squared.detach()) > 1e-14 else batch.zero
+        slackened = s * math.cos(angle) + sine * math.sin(angle)
         others = [scale * (batch.values[a, n] - slackened) for n in batch.of(batch.negatives, a)]
-        values.append(log_sum_exp([batch.zero, *others]))
+        values.append(torch.logaddexp(batch.zero, log_sum_exp(others)) if others else batch.zero)
     return {"loss": Term(values, batch.positives)}
 
 
-@define("AngularLoss", LP, "MeanReducer")
+@define("AngularLoss", LP, "MeanReducer", only=is_unit_euclidean)
 def angular(batch: Batch, alpha: float = 40.0) -> dict[str, Term]:
     """Wang et al. 2017, equation 8 on normalised rows; alpha in degrees."""
     tangent = math.tan(math.radians(alpha)) ** 2
-    x, r = [unit(row) for row in batch.embeddings], [unit(row) for row in batch.references]
+
+    def dot(value: torch.Tensor, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Dot product of the unit rows, from their distance by the law of cosines; a zero row is 0 long."""
+        squares = float(bool(u.any())) + float(bool(v.any()))
+        return value if batch.inverted else (squares - value**2) / 2
+
+    def to_anchor(a: int, r: int) -> torch.Tensor:
+        return dot(batch.values[a, r], batch.embeddings[a], batch.references[r])
+
+    def to_positive(p: int, n: int) -> torch.Tensor:
+        value = batch.between_references(p, n) if batch.has_reference else batch.values[p, n]
+        return dot(value, batch.references[p], batch.references[n])
+
     values = []
     for a, p in batch.positives:
-        pull = 2 * (1 + tangent) * (x[a] * r[p]).sum()
+        pull = 2 * (1 + tangent) * to_anchor(a, p)
         push = [
-            4 * tangent * ((x[a] + r[p]) * r[n]).sum() - pull for n in batch.of(batch.negatives, a, once=True)
+            4 * tangent * (to_anchor(a, n) + to_positive(p, n)) - pull
+            for n in batch.of(batch.negatives, a, once=True)
         ]
-        values.append(log_sum_exp([batch.zero, *push]))
+        values.append(torch.logaddexp(batch.zero, log_sum_exp(push)) if push else batch.zero)
     return {"loss": Term(values, batch.positives)}
 
 
@@ -68,7 +84,8 @@ def nca(batch: Batch, softmax_scale: float = 1.0) -> dict[str, Term]:
         near = [softmax_scale * batch.similarity(a, p) for p in batch.of(batch.positives, a, once=True)]
         far = [softmax_scale * batch.similarity(a, n) for n in batch.of(batch.negatives, a, once=True)]
         if near:
-            values.append(log_sum_exp(near + far) - log_sum_exp(near))
+            odds = log_sum_exp(far) - log_sum_exp(near) if far else None
+            values.append(batch.zero if odds is None else torch.logaddexp(batch.zero, odds))
             indices.append(a)
     return {"loss": Term(values, indices)}
 

@@ -153,10 +153,14 @@ class Oracle:
     reducer: Spec | None
     similarity_only: bool = False
     more: tuple[dict[str, Any], ...] = ()
+    only: Callable[[Spec], bool] | None = None
 
-    def allows(self, distance: str) -> bool:
-        """Whether the equation has a meaning under that distance."""
-        return not self.similarity_only or distance in INVERTED
+    def allows(self, distance: Any) -> bool:
+        """Whether the equation has a meaning under that distance, a name or (name, options)."""
+        spec = as_spec(distance)
+        if self.only is not None:
+            return self.only(spec)
+        return not self.similarity_only or spec[0] in INVERTED
 
     def batch(
         self,
@@ -217,15 +221,17 @@ def define(
     reducer: str | None,
     similarity_only: bool = False,
     more: tuple[dict[str, Any], ...] = (),
+    only: Callable[[Spec], bool] | None = None,
 ) -> Callable[[Callable], Callable]:
     """Decorator: the function below is the equation of loss `name`, with these defaults.
 
-    `more` holds combinations of options worth trying beside one option changed at a time.
+    `more` holds combinations of options worth trying beside one option changed at a time; `only` says
+    which distances the equation has a meaning under, where a similarity is not all it takes.
     """
 
     def register(equation: Callable[..., dict[str, Term]]) -> Callable[..., dict[str, Term]]:
         how = None if reducer is None else (reducer, {})
-        REGISTRY[name] = Oracle(name, equation, distance, how, similarity_only, more)
+        REGISTRY[name] = Oracle(name, equation, distance, how, similarity_only, more, only)
         return equation
 
     return register

@@ -10,6 +10,32 @@ Spec = tuple[str, dict[str, Any]]
 INVERTED = {"CosineSimilarity", "DotProductSimilarity"}
 
 
+def is_cosine(spec: Spec) -> bool:
+    """Whether values are cosines, from -1 to 1."""
+    name, options = spec
+    return name == "CosineSimilarity" or (
+        name == "DotProductSimilarity" and options.get("normalize_embeddings", False)
+    )
+
+
+def is_bounded(spec: Spec) -> bool:
+    """Whether values have a least and a greatest: cosines, and distances of normalised rows."""
+    name, options = spec
+    return is_cosine(spec) or (name == "LpDistance" and options.get("normalize_embeddings", True))
+
+
+def ends(spec: Spec) -> tuple[float, float]:
+    """Least and greatest value of a bounded distance or similarity."""
+    return (-1.0, 1.0) if is_cosine(spec) else (0.0, 2.0 ** spec[1].get("power", 1))
+
+
+def is_unit_euclidean(spec: Spec) -> bool:
+    """Whether values follow from the dot products of unit rows: cosines and their chords."""
+    name, options = spec
+    plain = options.get("p", 2) == 2 and options.get("power", 1) == 1
+    return is_cosine(spec) or (name == "LpDistance" and is_bounded(spec) and plain)
+
+
 def unit(row: Tensor, p: float = 2) -> Tensor:
     """The row divided by its p-norm; a row of exact zeros stays zero and has no gradient."""
     norm = (row.abs() ** p).sum() ** (1 / p)
