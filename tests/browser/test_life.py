@@ -200,7 +200,7 @@ def test_reduced_motion_draws_rarely(chromium, server):
         panel = Panel(page).wait_ready()
         panel.press("Play")
         panel.wait_state("finished")
-        panel.wait(lambda: int(panel.data("received")) > 60, "all frames")
+        panel.wait(lambda: int(panel.data("received")) > 40, "all frames")
         assert int(panel.data("frames")) < int(panel.data("received")) / 2
     finally:
         context.close()
