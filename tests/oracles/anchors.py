@@ -113,8 +113,10 @@ def lifted_structure(batch: Batch, pos_margin: float = 0.0, neg_margin: float = 
             for b, n in batch.negatives
             if b == a or (b == p and not batch.has_reference)
         ]
-        spread = log_sum_exp(push) if push else batch.zero
-        hinge = torch.relu(spread + batch.gap(batch.values[a, p], pos_margin))
+        if not push:  # the logarithm of an empty sum is minus infinity: the hinge is 0
+            values.append(batch.zero)
+            continue
+        hinge = torch.relu(log_sum_exp(push) + batch.gap(batch.values[a, p], pos_margin))
         values.append(hinge**2 / 2)
     return {"loss": Term(values, batch.positives)}
 
@@ -135,7 +137,12 @@ def generalized_lifted_structure(
     return {"loss": Term(values, indices)}
 
 
-@define("SignalToNoiseRatioContrastiveLoss", ("SNRDistance", {}), "AvgNonZeroReducer")
+@define(
+    "SignalToNoiseRatioContrastiveLoss",
+    ("SNRDistance", {}),
+    "AvgNonZeroReducer",
+    only=lambda spec: spec[0] == "SNRDistance",
+)
 def signal_to_noise_ratio(batch: Batch, pos_margin: float = 0.0, neg_margin: float = 1.0) -> dict[str, Term]:
     """Yuan et al. 2019: contrastive on the noise-to-signal ratio."""
     return contrastive(batch, pos_margin, neg_margin)

@@ -60,10 +60,15 @@ def dot(u: Tensor, v: Tensor, normalize_embeddings: bool = False) -> Tensor:
 
 
 def snr(u: Tensor, v: Tensor) -> Tensor:
-    """Variance of the difference over variance of the anchor, both rows normalised first."""
+    """Variance of the difference over variance of the anchor, both rows normalised first.
+
+    An anchor of equal entries has no signal: its distances are stated to be 0.
+    """
     u, v = unit(u), unit(v)
-    noise = u - v
-    return ((noise - noise.mean()) ** 2).sum() / ((u - u.mean()) ** 2).sum()
+    noise, signal = u - v, ((u - u.mean()) ** 2).sum()
+    if float(signal.detach()) < 1e-28:
+        return noise.sum() * 0.0
+    return ((noise - noise.mean()) ** 2).sum() / signal
 
 
 PAIRWISE = {"LpDistance": lp, "CosineSimilarity": cosine, "DotProductSimilarity": dot, "SNRDistance": snr}
