@@ -1,4 +1,4 @@
-"""The registry of losses: every class in `losslib/losses/*.py` is found by scanning, nobody keeps a list."""
+"""The registries: every class in `losslib/losses/*.py` and `losslib/miners/*.py` is found by scanning."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import importlib
 import pkgutil
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from losslib.errors import ParameterError
@@ -17,13 +18,30 @@ def losses() -> dict[str, type[Any]]:
     import losslib.losses
     from losslib.base import BaseLoss
 
+    return _classes(losslib.losses, BaseLoss)
+
+
+@cache
+def miners() -> dict[str, type[Any]]:
+    """Class name to class, sorted by name, for every miner of the library."""
+    import losslib.miners
+    from losslib.miners.base import Miner
+
+    return _classes(losslib.miners, Miner)
+
+
+def _classes(package: ModuleType, base: type[Any]) -> dict[str, type[Any]]:
+    """The subclasses of a base that the modules of a package define."""
     found: dict[str, type[Any]] = {}
-    for entry in pkgutil.iter_modules(losslib.losses.__path__):
-        module = importlib.import_module(f"losslib.losses.{entry.name}")
+    for entry in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{entry.name}")
         found |= {
             name: value
             for name, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, BaseLoss) and value.__module__ == module.__name__
+            if isinstance(value, type)
+            and issubclass(value, base)
+            and value is not base
+            and value.__module__ == module.__name__
         }
     return {name: found[name] for name in sorted(found)}
 
