@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lab.frame import BatchView, PairShare, TermSummary
@@ -26,6 +28,8 @@ class BatchLook(NamedTuple):
 def look_at_batch(loss: nn.Module, embeddings: Tensor, labels: Tensor, index: Tensor) -> BatchLook:
     """One more pass through the loss, on detached embeddings; training goes on as if it had not been.
 
+    A loss that is no function of pairs has no pair weights: the view's are 0 then, and the active share NaN.
+
     Args:
         loss: the loss as it is before the update.
         embeddings: (B, D), detached.
@@ -36,19 +40,26 @@ def look_at_batch(loss: nn.Module, embeddings: Tensor, labels: Tensor, index: Te
     embeddings, labels, index = embeddings[order], labels[order], index[order.to(index.device)]
     seen: Any = copy.deepcopy(loss) if any(True for _ in loss.buffers()) else loss
     with undisturbed():
-        weights = seen.pair_weights(embeddings, labels)
+        weights = seen.pair_weights(embeddings, labels) if hasattr(seen, "pair_weights") else None
         with torch.no_grad():
             terms = seen.loss_terms(embeddings, labels)
     summaries = tuple(_summary(name, term) for name, term in terms.items())
-    matrix = weights.weights.abs()
-    largest = matrix.max().clamp(min=torch.finfo(matrix.dtype).tiny)
+    shares = np.zeros((len(labels), len(labels)), np.uint8) if weights is None else _shares(weights)
     view = BatchView(
         index.cpu().numpy().astype(np.int32),
         labels.cpu().numpy().astype(np.int32),
-        (matrix / largest * 255).round().to(torch.uint8).cpu().numpy(),
-        _heaviest(weights, index.cpu()),
+        shares,
+        () if weights is None else _heaviest(weights, index.cpu()),
     )
-    return BatchLook(float(weights.active_share), summaries, view)
+    return BatchLook(math.nan if weights is None else float(weights.active_share), summaries, view)
+
+
+def _shares(weights: Any) -> NDArray[np.uint8]:
+    """The size of each pair weight in steps of 1/255 of the largest, (B, B)."""
+    matrix = weights.weights.abs()
+    largest = matrix.max().clamp(min=torch.finfo(matrix.dtype).tiny)
+    steps: NDArray[np.uint8] = (matrix / largest * 255).round().to(torch.uint8).cpu().numpy()
+    return steps
 
 
 def _summary(name: str, term: Any) -> TermSummary:

@@ -16,6 +16,7 @@ from losslib.params import Integer, Param
 VERSION = 1
 PAIRINGS = ("label",)
 LEARNING_RATE = "lr"
+SIZES = {"num_classes", "embedding_size", "class_counts"}  # what the data and the embedding size decide
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -77,6 +78,11 @@ class RunConfig:
             object.__setattr__(self, name, param.check(getattr(self, name), "run"))
         if self.pairing not in PAIRINGS:
             raise ParameterError(f"run: pairing must be one of {', '.join(PAIRINGS)}, got {self.pairing!r}")
+        if unmet := [need for need in loss.needs if need not in SIZES]:
+            raise ParameterError(
+                f"run: {self.loss} needs {' and '.join(unmet)} of each sample, and pairing by label "
+                "gives one; choose another loss"
+            )
         encoder = default_encoder(spec.kind) if self.encoder == "auto" else self.encoder
         if encoder not in encoders_for(spec.kind):
             choices = " or ".join(encoders_for(spec.kind))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import torch
@@ -18,16 +17,19 @@ from losslib import catalog
 MOMENTUM = 0.9
 
 
-def build_loss(config: RunConfig, classes: int) -> nn.Module:
-    """The config's loss; one with weights per class is told the number of classes and the embedding size."""
+def build_loss(config: RunConfig, labels: Tensor, classes: int) -> nn.Module:
+    """The config's loss, given the sizes that it needs and the data decide.
+
+    Args:
+        config: names the loss and its options.
+        labels: of the training points, (N,).
+        classes: number of classes.
+    """
     cls = catalog.get(config.loss)
-    required = {
-        name
-        for name, parameter in inspect.signature(cls).parameters.items()
-        if parameter.default is inspect.Parameter.empty
-    }
-    sizes = {"num_classes": classes, "embedding_size": config.dim}
-    built: nn.Module = cls(**{k: v for k, v in sizes.items() if k in required}, **dict(config.loss_options))
+    sizes: dict[str, Any] = {"num_classes": classes, "embedding_size": config.dim}
+    if "class_counts" in cls.required:
+        sizes["class_counts"] = torch.bincount(labels, minlength=classes).clamp_min(1)
+    built: nn.Module = cls(**{name: sizes[name] for name in cls.required}, **dict(config.loss_options))
     return built
 
 
@@ -61,7 +63,7 @@ class Trainer:
         shape = data.inputs.shape[1:]
         encoder = build_encoder(config.encoder, shape, config.dim, len(data.train), config.output)
         self.encoder = encoder.to(device)
-        self.loss: Any = build_loss(config, len(data.class_names)).to(device)
+        self.loss: Any = build_loss(config, labels, len(data.class_names)).to(device)
         self.parameters = [*self.encoder.parameters(), *self.loss.parameters()]
         self.optimizer = build_optimizer(config, self.parameters)
 

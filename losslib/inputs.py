@@ -72,6 +72,24 @@ def read(
     return Batch(x, labels, indices, y, ref_labels, embeddings.dtype, autocasting(embeddings))
 
 
+def read_rows(owner: str, embeddings: Tensor) -> Batch:
+    """Check embeddings that come alone and bring them to working precision. Raises as `read`."""
+    x = _embeddings(owner, "embeddings", embeddings)
+    return Batch(x, None, None, None, None, embeddings.dtype, autocasting(embeddings))
+
+
+def read_views(owner: str, embeddings: Tensor, ref_emb: Tensor | None) -> Batch:
+    """Check two views of the same samples, row i of one and row i of the other. Raises as `read`."""
+    batch = read_rows(owner, embeddings)
+    x = batch.embeddings
+    if ref_emb is None:
+        raise ShapeError(f"{owner}: ref_emb must be the second view of the same samples, got None")
+    batch.ref_emb = _references(owner, x, ref_emb, batch.autocast)
+    if len(batch.ref_emb) != len(x):
+        raise ShapeError(f"{owner}: ref_emb must have {len(x)} rows as embeddings have, got {len(ref_emb)}")
+    return batch
+
+
 def _embeddings(owner: str, name: str, x: Any) -> Tensor:
     if not isinstance(x, Tensor):
         raise TypeError(f"{owner}: {name} must be a tensor, got {type(x).__name__}")

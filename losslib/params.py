@@ -149,6 +149,8 @@ def declared(cls: type, required: bool = False) -> dict[str, Param]:
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
             if isinstance(value, Param) and isinstance(value, Required) == required:
+                if required:
+                    found.pop(name, None)  # an argument declared again takes the later place
                 found[name] = value
             elif name in found:
                 del found[name]  # a subclass withdrew the option

@@ -8,14 +8,16 @@ import pytorch_metric_learning.losses
 
 from losslib import catalog
 from losslib.params import Param
-from tests.contract.registered import NAMES
+from tests.contract.registered import EVERY_LOSS
 
 PARAMS = [
-    pytest.param(name, option, id=f"{name}-{option}") for name in NAMES for option in catalog.get(name).params
+    pytest.param(name, option, id=f"{name}-{option}")
+    for name in EVERY_LOSS
+    for option in catalog.get(name).params
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_LOSS)
 def test_the_equation_is_balanced_latex(name: str) -> None:
     equation = catalog.get(name).equation
     assert equation.strip()
@@ -31,7 +33,7 @@ def test_the_equation_is_balanced_latex(name: str) -> None:
     assert "\n\n" not in equation
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_LOSS)
 def test_the_loss_says_what_it_is(name: str) -> None:
     cls = catalog.get(name)
     assert cls.title
@@ -44,7 +46,7 @@ def test_the_loss_says_what_it_is(name: str) -> None:
     assert "Example" in (inspect.getdoc(cls) or "")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_LOSS)
 def test_the_paper_can_be_found(name: str) -> None:
     paper = catalog.get(name).paper
     assert re.fullmatch(r"https?://\S+\.\S+", paper.url)
@@ -54,7 +56,7 @@ def test_the_paper_can_be_found(name: str) -> None:
 
 
 def test_titles_are_unique() -> None:
-    titles = [catalog.get(name).title for name in NAMES]
+    titles = [catalog.get(name).title for name in EVERY_LOSS]
     assert len(set(titles)) == len(titles)
 
 
@@ -88,24 +90,28 @@ def test_a_symbol_stands_in_the_equation(name: str, option: str) -> None:
         assert symbol in cls.equation
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_LOSS)
 def test_the_pml_spelling_exists_there(name: str) -> None:
     cls = catalog.get(name)
     if cls.pml is None:
         assert not hasattr(pytorch_metric_learning.losses, name), "it exists there under the same name"
         return
     theirs = getattr(pytorch_metric_learning.losses, cls.pml.class_name)
-    taken = set(inspect.signature(theirs.__init__).parameters)
-    for option in cls.params:
+    taken = {name for base in theirs.__mro__ for name in inspect.signature(base.__init__).parameters}
+    for option in (*cls.params, *cls.pml.renamed):
         spelt = cls.pml.renamed.get(option, option)
         assert spelt in taken or spelt == "", f"{cls.pml.class_name} has no option {spelt}"
-    assert set(cls.pml.renamed) <= set(cls.params)
+    assert set(cls.pml.renamed) <= {*cls.params, *cls.required}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_LOSS)
 def test_the_signature_lists_every_option(name: str) -> None:
     cls = catalog.get(name)
     shown = inspect.signature(cls.__init__).parameters
     for option, param in cls.params.items():
         assert option in shown
         assert shown[option].default == param.default
+    for argument, param in cls.required.items():
+        assert shown[argument].default is inspect.Parameter.empty
+        assert param.meaning
+    assert list(shown)[1 : 1 + len(cls.required)] == list(cls.required)

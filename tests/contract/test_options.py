@@ -10,7 +10,7 @@ import losslib.distances
 import losslib.reducers
 from losslib import catalog
 from losslib.errors import ParameterError
-from tests.contract.registered import NAMES
+from tests.contract.registered import EVERY_LOSS, SIZES
 
 
 def classes() -> list[type]:
@@ -21,7 +21,7 @@ def classes() -> list[type]:
         for value in (getattr(module, name) for name in dir(module))
         if isinstance(value, type) and value.__module__.startswith("losslib.")
     ]
-    found = [catalog.get(name) for name in NAMES] + others
+    found = [catalog.get(name) for name in EVERY_LOSS] + others
     return [cls for cls in dict.fromkeys(found) if getattr(cls, "params", None)]
 
 
@@ -29,7 +29,12 @@ def company(cls: type, option: str, value: Any) -> dict[str, Any]:
     """The option with what it needs beside it to make sense."""
     if cls.__name__ == "ThresholdReducer" and value is None:
         return {option: None, "high" if option == "low" else "low": 0.5}
-    return {option: value}
+    return {**required(cls), option: value}
+
+
+def required(cls: type) -> dict[str, Any]:
+    """The arguments without a default."""
+    return {name: SIZES[name] for name in getattr(cls, "required", {})}
 
 
 OPTIONS = [(cls, option) for cls in classes() for option in cls.params]  # type: ignore[attr-defined]
@@ -76,7 +81,7 @@ def test_a_value_outside_is_refused_when_built_with_one_telling_line(
 
 @pytest.mark.parametrize(("cls", "option", "value"), OUTSIDE)
 def test_a_value_outside_is_refused_when_set_later(cls: type, option: str, value: Any) -> None:
-    made = cls(low=0.5) if cls.__name__ == "ThresholdReducer" else cls()  # type: ignore[call-arg]
+    made = cls(**({"low": 0.5} if cls.__name__ == "ThresholdReducer" else required(cls)))
     before = getattr(made, option)
     with pytest.raises(ParameterError, match=option):
         setattr(made, option, value)
@@ -100,15 +105,42 @@ def test_text_that_is_no_value_is_refused(cls: type, option: str, text: str) -> 
         cls.params[option].parse(text, cls.__name__)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_LOSS)
 def test_an_unknown_option_is_named(name: str) -> None:
     with pytest.raises(TypeError, match=f"{name}.*margn"):
-        catalog.get(name)(margn=1.0)
+        catalog.get(name)(**required(catalog.get(name)), margn=1.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY_LOSS)
 def test_a_part_of_the_wrong_kind_is_refused(name: str) -> None:
     with pytest.raises(TypeError, match="distance"):
-        catalog.get(name)(distance="cosine")
+        catalog.get(name)(**required(catalog.get(name)), distance="cosine")
     with pytest.raises(TypeError, match="reducer"):
-        catalog.get(name)(reducer=math.fsum)
+        catalog.get(name)(**required(catalog.get(name)), reducer=math.fsum)
+
+
+REQUIRED = [
+    pytest.param(name, argument, value, id=f"{name}-{argument}-{value!r}")
+    for name in EVERY_LOSS
+    for argument, param in catalog.get(name).required.items()
+    for value in param.valid.examples_out()
+]
+
+
+@pytest.mark.parametrize(("name", "argument", "value"), REQUIRED)
+def test_a_required_argument_is_checked(name: str, argument: str, value: Any) -> None:
+    cls = catalog.get(name)
+    with pytest.raises(ParameterError, match=f"{name}: {argument} must be"):
+        cls(**{**required(cls), argument: value})
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_LOSS if catalog.get(name).required])
+def test_a_required_argument_is_missed_and_cannot_change(name: str) -> None:
+    cls = catalog.get(name)
+    with pytest.raises(TypeError, match=f"{name}: must be given {' and '.join(cls.required)}"):
+        cls()
+    made = cls(**required(cls))
+    for argument, value in required(cls).items():
+        assert getattr(made, argument) == value
+        with pytest.raises(ParameterError, match="fixed at construction"):
+            setattr(made, argument, (1, 2) if isinstance(value, tuple) else value + 1)

@@ -93,6 +93,37 @@ def sub_center_arc_face(
     return cross_entropy(batch, logits)
 
 
+@define("DynamicArcFaceLoss", COSINE, "MeanReducer", similarity_only=True)
+def dynamic_arc_face(
+    batch: Batch,
+    weight: Tensor,
+    class_counts: tuple[int, ...],
+    lambda0: float = 0.25,
+    a: float = 0.5,
+    b: float = 0.05,
+    scale: float = 64.0,
+    sub_centers: int = 1,
+) -> dict[str, Term]:
+    """Ha et al. 2020, section 2.1: the margin of class c is a * n_c ** -lambda + b."""
+    logits = []
+    for row, y in zip(to_rows(batch, weight), batch.labels, strict=True):
+        groups = [row[k : k + sub_centers] for k in range(0, len(row), sub_centers)]
+        best = [max(group, key=lambda s: float(s.detach())) for group in groups]
+        margin = a / class_counts[y] ** lambda0 + b
+        logits.append([scale * (widened(s, margin) if c == y else s) for c, s in enumerate(best)])
+    return cross_entropy(batch, logits)
+
+
+@define("CenterLoss", ("LpDistance", {"normalize_embeddings": False, "power": 2}), "MeanReducer")
+def center(batch: Batch, weight: Tensor) -> dict[str, Term]:
+    """Wen et al. 2016, equation 2, averaged over the rows."""
+    values = [
+        between(batch.spec, x, weight[y].double()) / 2
+        for x, y in zip(batch.embeddings, batch.labels, strict=True)
+    ]
+    return {"loss": Term(values, list(anchors(batch)))}
+
+
 def multiplied_angle(s: Tensor, margin: int) -> Tensor:
     """(-1)^k cos(margin * theta) - 2 k, k = floor(margin * theta / pi): falls all the way."""
     k = math.floor(math.acos(max(-1.0, min(1.0, float(s.detach())))) * margin / math.pi)

@@ -40,7 +40,7 @@ def describe(config: RunConfig, classes: NDArray[np.int32], class_names: Sequenc
     """
     from losslib import catalog
 
-    distance = catalog.get(config.loss)(**config.loss_values).distance
+    distance = catalog.get(config.loss).default_distance()
     shares = np.bincount(classes) / max(1, len(classes))
     return {
         "classes": list(class_names),
