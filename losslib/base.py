@@ -112,6 +112,13 @@ class BaseLoss(Declared, HoldsTensors):
         """The unreduced terms by name, from checked inputs in working precision."""
         raise NotImplementedError
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why the terms of one anchor depend on more than that anchor and the references; "" where not.
+
+        has_reference: whether the references are a set of their own, not the batch itself.
+        """
+        return ""
+
     def loss_terms(
         self,
         embeddings: Tensor,

@@ -26,6 +26,7 @@ class Batch:
     ref_labels: Tensor | None  # (R,)
     given_dtype: torch.dtype  # of the embeddings as they came
     autocast: bool  # whether the loss was called under autocast
+    own: Tensor | None = None  # (B,) the reference row that is a copy of each anchor, and no pair with it
 
     @property
     def references(self) -> Tensor:

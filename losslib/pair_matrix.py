@@ -40,9 +40,7 @@ class Pairs:
     def _both_masks(self) -> tuple[Tensor, Tensor]:
         if self._masks is None:
             if self.listed is None:
-                self._masks = label_masks(
-                    self.batch.labels, self.batch.reference_labels, self.batch.ref_emb is None
-                )
+                self._masks = batch_masks(self.batch)
             else:
                 self._masks = (self._mask(*self.listed[:2]), self._mask(*self.listed[2:]))
         return self._masks
@@ -121,6 +119,15 @@ class Pairs:
     def over_anchors(self, values: Tensor, where: Tensor) -> Term:
         """One term per anchor of a mask (B,), from values (B,)."""
         return DenseTerm(values, where)
+
+
+def batch_masks(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Masks (B, R) of the positive and negative pairs that the labels of a batch give."""
+    masks = label_masks(batch.labels, batch.reference_labels, batch.ref_emb is None)
+    if batch.own is not None:
+        for mask in masks:
+            mask.scatter_(1, batch.own.unsqueeze(1), value=False)
+    return masks
 
 
 def _as_pairs(indices: PairIndices | TripletIndices | None) -> PairIndices | None:

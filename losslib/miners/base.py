@@ -14,7 +14,7 @@ from losslib.distances import Distance, LpDistance
 from losslib.errors import ShapeError
 from losslib.inputs import Batch, Indices, read
 from losslib.miners.capped import at_most
-from losslib.pairs import label_masks
+from losslib.pair_matrix import batch_masks
 from losslib.params import Choice, Either, Integer, Param
 from losslib.precision import without_autocast
 from losslib.types import PairIndices, TripletIndices
@@ -127,12 +127,9 @@ class Miner(Declared, nn.Module):
             return self._capped(self.mine(self._candidates(batch, own)))
 
     def _candidates(self, batch: Batch, own: Tensor | None) -> Candidates:
+        batch.own = own
         values = self.distance(batch.embeddings, batch.ref_emb)
-        same_set = batch.ref_emb is None
-        positive, negative = label_masks(batch.labels, batch.reference_labels, same_set)
-        if own is not None:
-            positive.scatter_(1, own.unsqueeze(1), value=False)
-            negative.scatter_(1, own.unsqueeze(1), value=False)
+        positive, negative = batch_masks(batch)
         known = values.isnan().logical_not_()  # what is not a number is neither near nor far
         largest = torch.finfo(values.dtype).max
         values = values.clamp(-largest, largest)  # leaves infinity free to mark what is no candidate
