@@ -51,6 +51,12 @@ def get(name: str) -> type[Any]:
     known = losses()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known losses: {', '.join(known)}"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known losses: {_listed(list(known))}"
         raise ParameterError(f"no loss is called {name!r}; {hint}")
     return known[name]
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

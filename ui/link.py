@@ -12,6 +12,7 @@ from lab.links import read_settings
 from lab.settings import settings
 from losslib import catalog
 from ui.page import ENTERED
+from ui.session import sentence
 
 
 def arrived() -> tuple[RunConfig, tuple[str, ...]]:
@@ -24,8 +25,8 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
         return RunConfig(), ()
     config, refusals = read_settings(given)
     if refusals:
-        said = " ".join(f"{text[:1].upper()}{text[1:].removesuffix('.')}." for text in refusals)
-        st.warning(f"The link asks for something that is not possible, so the default is used. {said}")
+        said = "\n".join(f"- {sentence(text)}" for text in refusals)
+        st.warning(f"The link asks for something that is not possible, so the default is used.\n{said}")
         for key in given:
             if not is_setting(key, config):
                 del st.query_params[key]

@@ -54,8 +54,9 @@ def run_for(wanted: RunConfig, new_link: bool = False) -> LiveRun | None:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital at its beginning and a full stop at its end."""
-    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
+    """An error's text for a person: no owner "run", a capital at its beginning, a full stop at its end."""
+    text = text.removeprefix("run: ").removesuffix(".")
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def orphan(token: str) -> None:
