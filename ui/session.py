@@ -12,6 +12,7 @@ import streamlit as st
 
 from lab.config import LEARNING_RATE, RunConfig, live_options
 from lab.links import EVENTS
+from lab.settings import settings
 from losslib.errors import ParameterError
 from ui.live.route import VIEWERS, command
 from ui.server import scheduler
@@ -54,9 +55,10 @@ def run_for(wanted: RunConfig, new_link: bool = False) -> LiveRun | None:
 
 
 def sentence(text: str) -> str:
-    """An error's text for a person: no owner "run", a capital at its beginning, a full stop at its end."""
+    """An error for a person: no owner "run", a capital unless a setting begins it, a full stop at the end."""
     text = text.removeprefix("run: ").removesuffix(".")
-    return f"{text[:1].upper()}{text[1:]}."
+    begins = text if text.partition(" ")[0] in settings() else f"{text[:1].upper()}{text[1:]}"
+    return f"{begins}."
 
 
 def orphan(token: str) -> None:
