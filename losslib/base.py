@@ -38,7 +38,7 @@ class BaseLoss(Declared, HoldsTensors):
 
     title: ClassVar[str]
     summary: ClassVar[str]
-    family: ClassVar[str]  # pair, triplet, softmax, proxy, two-view
+    family: ClassVar[str]  # pair, triplet, softmax, ranking, proxy, two-view
     equation: ClassVar[str]  # LaTeX
     paper: ClassVar[Paper]
     activity: ClassVar[str] = "hinge"  # hinge: a pair is active when its weight is not 0; or softmax

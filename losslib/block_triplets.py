@@ -38,7 +38,7 @@ class BlockTripletsTerm(AllTripletsTerm):
         super().__init__(positive, negative)
         self.separation, self.margin, self.smooth = separation, margin, smooth
         self.between_references = between_references
-        self._columns = _columns_of(positive)
+        self._columns = columns_of(positive)
 
     def _value(self, violation: Tensor) -> Tensor:
         return softplus(violation) if self.smooth else violation.relu()
@@ -119,7 +119,7 @@ def _same(values: Tensor) -> Tensor:
 _BLOCK = 1 << 16  # values in memory at a time, or four matrices where that is more
 
 
-def _columns_of(positive: Tensor) -> Tensor:
+def columns_of(positive: Tensor) -> Tensor:
     """The columns of each row's positives first, (B, m) with m the most positives of a row."""
     rows, width = positive.shape
     most = int(positive.sum(1).max()) if rows and values_are_known(positive) else width

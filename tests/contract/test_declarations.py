@@ -40,7 +40,7 @@ def test_the_loss_says_what_it_is(name: str) -> None:
     assert cls.title == cls.title.strip()
     assert re.fullmatch(r"[A-Z][^\n]*\.", cls.summary), "the summary is one sentence"
     assert not set(cls.summary) & set("$\\_^=<>"), "the summary has no symbols"
-    assert cls.family in {"pair", "triplet", "softmax", "proxy", "two-view"}
+    assert cls.family in {"pair", "triplet", "softmax", "ranking", "proxy", "two-view"}
     assert cls.activity in {"hinge", "softmax"}
     assert len(inspect.getdoc(cls) or "") > 200
     assert "Example" in (inspect.getdoc(cls) or "")

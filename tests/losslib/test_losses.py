@@ -362,7 +362,7 @@ class TestEveryLoss:
 
     def test_the_declared_facts(self, name: str) -> None:
         cls = catalog.get(name)
-        assert cls.family in ("pair", "triplet", "softmax", "proxy", "two-view")
+        assert cls.family in ("pair", "triplet", "softmax", "ranking", "proxy", "two-view")
         assert cls.activity in ("hinge", "softmax")
         assert cls.equation.count("{") == cls.equation.count("}")
         assert cls.paper.url.startswith("http")

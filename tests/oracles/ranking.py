@@ -7,13 +7,14 @@ from torch import Tensor
 
 from tests.oracles.anchors import SQUARED, anchors
 from tests.oracles.core import COSINE, LP, Batch, Term, define
+from tests.oracles.geometry import INVERTED, ends, is_bounded
 
 
-@define("FastAPLoss", SQUARED, "MeanReducer")
+@define("FastAPLoss", SQUARED, "MeanReducer", only=is_bounded)
 def fast_ap(batch: Batch, num_bins: int = 10) -> dict[str, Term]:
     """Cakir et al. 2019: average precision of distances put into soft bins; anchors with a positive."""
-    top = 2.0 ** batch.spec[1].get("power", 1)
-    width = top / num_bins
+    low, high = ends(batch.spec)
+    width = (high - low) / num_bins
 
     def histogram(values: list[Tensor]) -> list[Tensor]:
         return [
@@ -27,8 +28,8 @@ def fast_ap(batch: Batch, num_bins: int = 10) -> dict[str, Term]:
         negatives = batch.of(batch.negatives, a, once=True)
         if not positives:
             continue
-        near = histogram([batch.values[a, p] for p in positives])
-        far = histogram([batch.values[a, n] for n in negatives])
+        near = histogram([batch.gap(batch.values[a, p], high if batch.inverted else low) for p in positives])
+        far = histogram([batch.gap(batch.values[a, n], high if batch.inverted else low) for n in negatives])
         precision, seen, seen_near = batch.zero, batch.zero, batch.zero
         for h, g in zip(near, far, strict=True):
             seen, seen_near = seen + h + g, seen_near + h
@@ -39,13 +40,19 @@ def fast_ap(batch: Batch, num_bins: int = 10) -> dict[str, Term]:
     return {"loss": Term(values, indices)}
 
 
+def own_class(batch: Batch, a: int) -> list[int]:
+    """An anchor's positives, and the anchor itself where they come from its own batch."""
+    itself = set() if batch.has_reference else {a}
+    return sorted(itself | set(batch.of(batch.positives, a)))
+
+
 @define("SmoothAPLoss", COSINE, "MeanReducer", similarity_only=True)
 def smooth_ap(batch: Batch, temperature: float = 0.01) -> dict[str, Term]:
     """Brown et al. 2020: ranks by sigmoids; anchors with a positive, each among its own."""
     values = []
     chosen = [a for a in anchors(batch) if batch.of(batch.positives, a)]
     for a in chosen:
-        same = sorted({a, *batch.of(batch.positives, a, once=True)})
+        same = own_class(batch, a)
         everyone = sorted({*same, *batch.of(batch.negatives, a, once=True)})
 
         def rank(item: int, among: list[int], a: int = a) -> Tensor:
@@ -57,25 +64,31 @@ def smooth_ap(batch: Batch, temperature: float = 0.01) -> dict[str, Term]:
     return {"loss": Term(values, chosen)}
 
 
-@define("HistogramLoss", COSINE, None)
+@define("HistogramLoss", COSINE, None, only=is_bounded)
 def histogram(batch: Batch, num_bins: int = 100) -> dict[str, Term]:
     """Ustinova and Lempitsky 2016, equations 2 to 5, over unordered pairs that stand in a triplet."""
-    width = 2 / num_bins
+    low, high = ends(batch.spec)
+    width = (high - low) / num_bins
+    least = low if batch.inverted else -high
 
     def density(pairs: set[tuple[int, int]]) -> list[Tensor]:
         found = [batch.zero] * (num_bins + 1)
         for i, j in sorted(pairs):
-            s = batch.values[i, j]
-            k = min(math.floor((float(s.detach()) + 1) / width), num_bins - 1)
-            upper = (s + 1) / width - k
+            s = batch.similarity(i, j)
+            k = max(0, min(math.floor((float(s.detach()) - least) / width), num_bins - 1))
+            upper = (s - least) / width - k
             found[k + 1] = found[k + 1] + upper / len(pairs)
             found[k] = found[k] + (1 - upper) / len(pairs)
         return found
 
     if not batch.triplets:
         return {"loss": Term([batch.zero], reduced=True)}
-    near = density({(min(a, p), max(a, p)) for a, p, _ in batch.triplets})
-    far = density({(min(a, n), max(a, n)) for a, _, n in batch.triplets})
+
+    def once(i: int, j: int) -> tuple[int, int]:
+        return (i, j) if batch.has_reference else (min(i, j), max(i, j))
+
+    near = density({once(a, p) for a, p, _ in batch.triplets})
+    far = density({once(a, n) for a, _, n in batch.triplets})
     total, below = batch.zero, batch.zero
     for h, g in zip(near, far, strict=True):
         below = below + h
@@ -83,16 +96,19 @@ def histogram(batch: Batch, num_bins: int = 100) -> dict[str, Term]:
     return {"loss": Term([total], reduced=True)}
 
 
-@define("RankedListLoss", LP, "MeanReducer")
+@define("RankedListLoss", LP, "MeanReducer", only=lambda spec: spec[0] not in INVERTED)
 def ranked_list(
     batch: Batch,
-    margin: float,
-    neg_temperature: float,
+    margin: float = 0.4,
+    neg_temperature: float = 10.0,
     imbalance: float = 0.5,
     alpha: float | None = None,
     pos_temperature: float = 0.0,
 ) -> dict[str, Term]:
-    """Wang et al. 2019, equations 6 to 9; each anchor's violating pairs, weighted by how far they violate."""
+    """Wang et al. 2019, equations 6 to 9; each anchor's violating pairs, weighted by how far they violate.
+
+    The defaults of margin and temperature are those of the paper's experiments.
+    """
     border = 1 + margin / 2 if alpha is None else alpha
     values = []
     for a in anchors(batch):
@@ -116,7 +132,7 @@ def pnp(
     """Li et al. 2022: negatives ranked before each positive; anchors that have one, each among its own."""
     rows = []
     for a in (a for a in anchors(batch) if batch.of(batch.positives, a)):
-        same = sorted({a, *batch.of(batch.positives, a, once=True)})
+        same = own_class(batch, a)
         negatives = batch.of(batch.negatives, a, once=True)
         found = []
         for p in same:
@@ -132,5 +148,7 @@ def pnp(
                 }[variant]
             )
         rows.append(sum(found) / len(found))
-    total = sum(rows, batch.zero) / max(len(rows), 1)
+    if not rows:  # nothing to rank: 0 under every variant
+        return {"loss": Term([batch.zero], reduced=True)}
+    total = sum(rows, batch.zero) / len(rows)
     return {"loss": Term([1 - total if variant == "Dq" else total], reduced=True)}
