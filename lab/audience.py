@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -70,3 +71,58 @@ class Audience:
     def leave(self) -> None:
         """Forget all subscribers."""
         self._subscribers = []
+
+
+class Watched:
+    """What people may watch, from any thread: it has an audience, a lock and a clock in seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.audience = Audience(clock())
+        self._clock = clock
+        self._lock = threading.RLock()
+
+    def attach(self, viewer: str) -> None:
+        """Somebody watches; the run is no orphan."""
+        with self._lock:
+            self.audience.attach(viewer)
+
+    def detach(self, viewer: str) -> None:
+        """Somebody watches no more."""
+        with self._lock:
+            self.audience.detach(viewer, self._clock())
+
+    def orphan(self) -> None:
+        """The session that owned it is gone: nobody watches, and nobody will unless it is adopted."""
+        with self._lock:
+            self.audience.orphan(self._clock())
+
+    def adopt(self) -> None:
+        """A session owns it again."""
+        with self._lock:
+            self.audience.adopt()
+
+    def sign_of_life(self) -> None:
+        """Who asks for something is there, even where no viewer could be counted."""
+        with self._lock:
+            self.audience.sign_of_life(self._clock())
+
+    @property
+    def unwatched_since(self) -> float | None:
+        """Since when nobody watches, by the clock; None while somebody does."""
+        return self.audience.unwatched_since
+
+    @property
+    def orphaned_since(self) -> float | None:
+        """Since when no session owns it; None while one does."""
+        return self.audience.orphaned_since
+
+    def subscribe(self, callback: Callback) -> Callable[[], None]:
+        """Call back with this run on each frame and change; it must not block. Returns the way out."""
+        with self._lock:
+            self.audience.subscribe(callback)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self.audience.unsubscribe(callback)
+
+        return unsubscribe

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import secrets
-import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import datasets
 from datasets import Dataset
-from lab.audience import Audience, Callback
+from lab.audience import Watched
 from lab.config import Event, RunConfig, check_event, folded, in_force
 from lab.recording import Recording
 from lab.run import Run
@@ -22,12 +21,15 @@ from losslib.types import Mark
 if TYPE_CHECKING:
     from lab.scheduler import Scheduler
 
-STATES = ("queued", "preparing", "ready", "running", "paused", "finished", "diverged", "failed", "closed")
+STATES = (
+    *("queued", "preparing", "recorded", "ready", "running", "paused"),
+    *("finished", "diverged", "failed", "closed"),
+)
 UNWATCHED = "Paused, because nobody was watching; Play goes on."
 _LOG = logging.getLogger("lab")
 
 
-class LiveRun:
+class LiveRun(Watched):
     """One run of a scheduler. Every method may be called from any thread and returns at once.
 
     The worker thread alone touches the `Run`; what is asked for is noted under a lock and done at the
@@ -47,7 +49,10 @@ class LiveRun:
         version: number of changes so far.
     """
 
-    def __init__(self, scheduler: Scheduler, config: RunConfig, owner: str, now: float) -> None:
+    def __init__(
+        self, scheduler: Scheduler, config: RunConfig, owner: str, shown: Recording | None = None
+    ) -> None:
+        super().__init__(scheduler.clock)
         self.token = secrets.token_urlsafe(16)
         self.owner = owner
         self.state, self.reason = "preparing", ""
@@ -56,13 +61,12 @@ class LiveRun:
         self.data: Dataset | None = None
         self.probe: NDArray[np.integer[Any]] | None = None
         self.marks: tuple[Mark, ...] = ()
-        self.due = now
-        self.audience = Audience(now)
+        self.due = scheduler.clock()
         self._scheduler = scheduler
-        self._lock = threading.RLock()
         self._config = config
         self._speed: float | None = None
         self._run: Run | None = None
+        self._shown = shown
         self._changes: dict[str, Any] = {}
         self._by_hand = 0
         self._total = config.steps
@@ -79,7 +83,13 @@ class LiveRun:
             config = self._config
             for name, value in self._changes.items():
                 config = config.with_event(Event(self.step + 1, name, value))
-            return config if config.steps == self._total else config.replace(steps=self._total)
+            same = config.steps == self._total or self._shown is not None
+            return config if same else config.replace(steps=self._total)
+
+    @property
+    def shown(self) -> Recording | None:
+        """The finished recording that is shown until Play or Step trains its settings live; else None."""
+        return self._shown
 
     @property
     def total(self) -> int:
@@ -99,9 +109,10 @@ class LiveRun:
         self._scheduler.wake()
 
     def play(self) -> None:
-        """Train on; a finished, diverged or failed run stays as it is."""
+        """Train on; a recording begins live; a finished, diverged or failed run stays as it is."""
+        self._leave_recording()
         with self._lock:
-            self.audience.sign_of_life(self._scheduler.clock())
+            self.sign_of_life()
             if self.state not in ("ready", "paused", "preparing", "queued"):
                 return
             self._by_hand = -1 if self.state in ("preparing", "queued") else 0
@@ -118,16 +129,22 @@ class LiveRun:
 
     def advance(self, n: int = 1) -> None:
         """Make n steps and pause; the last one gives a frame."""
+        self._leave_recording()
         with self._lock:
-            self.audience.sign_of_life(self._scheduler.clock())
-            if self.state not in ("ready", "paused", "running"):
+            self.sign_of_life()
+            if self.state not in ("queued", "preparing", "ready", "paused", "running"):
                 return
             self._by_hand = max(self._by_hand, 0) + n
-            self._set("paused")
+            if self.state not in ("queued", "preparing"):
+                self._set("paused")
         self._scheduler.wake()
 
-    def reset(self, config: RunConfig | None = None) -> None:
+    def reset(self, config: RunConfig | None = None, recording: Recording | None = None) -> None:
         """Begin again from step 0 and the seed, with another config or with the values now in force.
+
+        Args:
+            config: what to train.
+            recording: what to show until it is trained.
 
         Raises:
             LimitError: the config asks for more than the scheduler allows.
@@ -135,14 +152,34 @@ class LiveRun:
         config = folded(self.config) if config is None else config
         self._scheduler.check(config)
         with self._lock:
-            self.audience.sign_of_life(self._scheduler.clock())
+            self.sign_of_life()
             if self.state == "closed":
                 return
+            lives_on = (recording is None) == (self._shown is None)
+            self._shown = recording
             self._config, self._total = config, config.steps
             self._run, self.step, self._by_hand = None, 0, 0
             self._changes = {}
-            self._set("queued" if self.state == "queued" else "preparing")
+            waits = self.state == "queued" and recording is None
+            self._set("queued" if waits else "preparing")
+        if not lives_on:
+            self._scheduler.place(self.token)
         self._scheduler.wake()
+
+    def intend(self, config: RunConfig) -> None:
+        """While a recording is shown: what Play will train.
+
+        Raises:
+            LimitError: the config asks for more than the scheduler allows.
+        """
+        self._scheduler.check(config)
+        with self._lock:
+            if self._shown is not None:
+                self._config = config
+
+    def _leave_recording(self) -> None:
+        if self._shown is not None:
+            self.reset(self._config)
 
     def change(self, name: str, value: Any) -> None:
         """Set a loss option or "lr" from the next step on, recorded as an event.
@@ -172,47 +209,6 @@ class LiveRun:
             else:
                 self._bump()
         self._scheduler.wake()
-
-    def attach(self, viewer: str) -> None:
-        """Somebody watches; the run is no orphan."""
-        with self._lock:
-            self.audience.attach(viewer)
-
-    def detach(self, viewer: str) -> None:
-        """Somebody watches no more."""
-        with self._lock:
-            self.audience.detach(viewer, self._scheduler.clock())
-
-    def orphan(self) -> None:
-        """The session that owned it is gone: nobody watches, and nobody will unless it is adopted."""
-        with self._lock:
-            self.audience.orphan(self._scheduler.clock())
-
-    @property
-    def unwatched_since(self) -> float | None:
-        """Since when nobody watches, by the scheduler's clock; None while somebody does."""
-        return self.audience.unwatched_since
-
-    @property
-    def orphaned_since(self) -> float | None:
-        """Since when no session owns it; None while one does."""
-        return self.audience.orphaned_since
-
-    def adopt(self) -> None:
-        """A session owns it again."""
-        with self._lock:
-            self.audience.adopt()
-
-    def subscribe(self, callback: Callback) -> Callable[[], None]:
-        """Call back with this run on each frame and change; it must not block. Returns the way out."""
-        with self._lock:
-            self.audience.subscribe(callback)
-
-        def unsubscribe() -> None:
-            with self._lock:
-                self.audience.unsubscribe(callback)
-
-        return unsubscribe
 
     # What the worker does.
 
@@ -261,7 +257,10 @@ class LiveRun:
 
     def _prepare(self) -> None:
         with self._lock:
-            config = self._config
+            config, shown = self._config, self._shown
+        if shown is not None:
+            self._show(shown)
+            return
         run = Run(config)
         run.start()
         with self._lock:
@@ -270,8 +269,17 @@ class LiveRun:
             self._run = run
             self.recording, self.data, self.probe = run.recording, run.data, run.probe.index
             self.marks = run.marks
-            play_at_once, self._by_hand = self._by_hand < 0, 0
-            self._settle("running" if play_at_once else "ready")
+            asked, self._by_hand = self._by_hand, max(self._by_hand, 0)
+            self._settle("running" if asked < 0 else "paused" if asked else "ready")
+
+    def _show(self, shown: Recording) -> None:
+        config, latest = shown.config, shown.frames[-1]
+        data = datasets.load(config.data, config.seed, **config.data_values)
+        with self._lock:
+            if self._shown is shown and self.state == "preparing":
+                self.recording, self.data, self.probe = shown, data, shown.probe
+                self.step, self.marks, self._total = latest.step, latest.marks, config.steps
+                self._set("recorded", shown.reason)
 
     def _slice(self, quantum: float, max_steps: int) -> None:
         clock = self._scheduler.clock

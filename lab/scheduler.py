@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lab.config import RunConfig
 from lab.devices import one_thread
 from lab.live import UNWATCHED, LiveRun
-from lab.recording import EMBEDDING_BYTES, FRAME_BYTES
+from lab.recording import EMBEDDING_BYTES, FRAME_BYTES, Recording
 from losslib.errors import ParameterError
 
 __all__ = ["LimitError", "Limits", "LiveRun", "Scheduler"]
@@ -91,12 +91,13 @@ class Scheduler:
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    def open(self, config: RunConfig, owner: str = "") -> LiveRun:
+    def open(self, config: RunConfig, owner: str = "", recording: Recording | None = None) -> LiveRun:
         """A new run; the worker prepares it and makes frame 0.
 
         Args:
             config: what to train.
             owner: whose it is; limits per owner hold for owners with a name.
+            recording: shown until the run is trained; meanwhile it takes no place from others.
 
         Raises:
             LimitError: the config, the owner or the queue exceeds a limit.
@@ -110,11 +111,18 @@ class Scheduler:
                 )
             if len(self._runs) >= self.limits.runs + self.limits.queue:
                 raise LimitError("this server has as many runs as it can hold; try again in a minute")
-            run = LiveRun(self, config, owner, self.clock())
+            run = LiveRun(self, config, owner, recording)
             self._runs[run.token] = run
             self._queue()
         self.wake()
         return run
+
+    def place(self, token: str) -> None:
+        """A run with a recording is to be trained, or the other way round: it queues behind the others."""
+        with self._lock:
+            if token in self._runs:
+                self._runs[token] = self._runs.pop(token)
+            self._queue()
 
     def get(self, token: str) -> LiveRun | None:
         """The run of that token, or None."""
@@ -213,6 +221,8 @@ class Scheduler:
         """The oldest runs have a place; the others wait and know how many are ahead."""
         held, memory, waiting = 0, 0, 0
         for run in self._runs.values():
+            if run.shown is not None:
+                continue
             need = estimated_bytes(run.config)
             if waiting == 0 and held < self.limits.runs and (memory + need <= self.limits.memory or not held):
                 held, memory = held + 1, memory + need

@@ -225,3 +225,63 @@ def test_reset_in_the_middle_of_a_slice_leaves_nothing_of_the_old_run(
     until(lambda: run.state == "finished")
     assert run.recording is not None
     assert run.recording.equals(finished(small(seed=9)).recording)
+
+
+def test_a_recording_is_shown_until_play_trains_it_live(
+    small: Small, clock: Clock, finished: Finished
+) -> None:
+    recording = finished(small()).recording
+    scheduler = made(clock)
+    run = scheduler.open(small(), recording=recording)
+    scheduler.turn()
+    assert (run.state, run.step) == ("recorded", 12)
+    assert run.recording is recording
+    assert run.data is not None
+    assert run.data.labels[recording.probe].tolist() == recording.labels.tolist()
+    run.attach("viewer")
+    turns(scheduler, 5)
+    assert (run.state, run.step) == ("recorded", 12)  # nothing trains
+    run.play()
+    scheduler.turn()
+    assert (run.state, run.shown) == ("running", None)
+    turns(scheduler, 30)
+    assert (run.state, run.step) == ("finished", 12)
+    assert run.recording is not recording
+    assert run.recording is not None
+    assert run.recording.equals(recording)
+
+
+def test_a_recording_takes_what_is_intended_at_its_first_step(
+    small: Small, clock: Clock, finished: Finished
+) -> None:
+    recording = finished(small()).recording
+    scheduler = made(clock)
+    run = scheduler.open(small(), recording=recording)
+    run.attach("viewer")
+    scheduler.turn()
+    run.intend(small(lr=0.5, steps=7))
+    scheduler.turn()
+    assert (run.state, run.total) == ("recorded", 12)  # the picture stays
+    run.advance()
+    turns(scheduler, 3)
+    assert (run.state, run.step, run.total) == ("paused", 1, 7)
+    assert run.recording is not None
+    assert run.recording.frames[-1].learning_rate == 0.5
+
+
+def test_recordings_take_no_place_and_queue_once_they_train(
+    small: Small, clock: Clock, finished: Finished
+) -> None:
+    recording = finished(small()).recording
+    scheduler = made(clock, runs=1)
+    shown = [scheduler.open(small(), recording=recording) for _ in range(3)]
+    live = opened(scheduler, small())
+    assert [run.state for run in shown] == ["recorded"] * 3
+    assert live.state == "ready"
+    shown[0].play()
+    scheduler.turn()
+    assert (shown[0].state, live.state) == ("queued", "ready")
+    assert "it is next" in shown[0].reason
+    live.reset(recording=recording)
+    turns(scheduler, 3)
+    assert (shown[0].state, live.state) == ("running", "recorded")
