@@ -1,5 +1,6 @@
 """Losses over triplets."""
 
+import math
 from typing import Any
 
 import torch
@@ -85,3 +86,43 @@ def margin(
             else Term(penalties, [a for a, _, _ in batch.triplets], divisor=active)
         )
     return found
+
+
+@define("DynamicSoftMarginLoss", LP, None, more=({"min_val": -1.0, "num_bins": 7},))
+def dynamic_soft_margin(
+    batch: Batch, min_val: float = -2.0, num_bins: int = 10, momentum: float = 0.01
+) -> dict[str, Term]:
+    """Zhang and Rusinkiewicz 2019, equations 5 to 7, over all triplets; the first batch of a run.
+
+    The batch's own histogram is then the memory, whatever the momentum.
+    """
+    gaps = gaps_of(batch)
+    return weighed_by(gaps, histogram_of(gaps, min_val, num_bins), min_val, batch)
+
+
+def gaps_of(batch: Batch) -> list[Tensor]:
+    return [batch.gap(batch.values[a, p], batch.values[a, n]) for a, p, n in batch.triplets]
+
+
+def bin_of(gap: Tensor, min_val: float, num_bins: int) -> tuple[int, float]:
+    """The bin that holds a gap, and how far up in it; on an edge, up to rounding, the one above."""
+    place = (float(gap.detach()) - min_val) / (-2 * min_val / num_bins)
+    k = min(max(math.floor(place + 1e-12), 0), num_bins - 1)
+    return k, min(max(place - k, 0.0), 1.0)
+
+
+def histogram_of(gaps: list[Tensor], min_val: float, num_bins: int) -> list[float]:
+    """Share of the gaps at each node between bins, each gap shared by the two nodes beside it."""
+    nodes = [0.0] * (num_bins + 1)
+    for gap in gaps:
+        k, upper = bin_of(gap, min_val, num_bins)
+        nodes[k] += (1 - upper) / len(gaps)
+        nodes[k + 1] += upper / len(gaps)
+    return nodes
+
+
+def weighed_by(gaps: list[Tensor], memory: list[float], min_val: float, batch: Batch) -> dict[str, Term]:
+    """Mean of the gaps, each times the share of the memory at or below its bin's lower node, a constant."""
+    bins = [bin_of(gap, min_val, len(memory) - 1)[0] for gap in gaps]
+    weighed = [sum(memory[: k + 1]) * gap for k, gap in zip(bins, gaps, strict=True)]
+    return {"loss": Term([sum(weighed, batch.zero) / max(len(gaps), 1)], reduced=True)}
