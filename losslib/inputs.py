@@ -27,6 +27,18 @@ class Batch:
     given_dtype: torch.dtype  # of the embeddings as they came
     autocast: bool  # whether the loss was called under autocast
     own: Tensor | None = None  # (B,) the reference row that is a copy of each anchor, and no pair with it
+    among_itself: bool = False  # whether the references are the batch that these anchors are a part of
+
+    @property
+    def itself(self) -> Tensor | None:
+        """Mask (B, R) of each anchor's own place among the references, None where they are a set apart."""
+        count, device = len(self.embeddings), self.embeddings.device
+        if self.ref_emb is None:
+            return torch.eye(count, dtype=torch.bool, device=device)
+        if not self.among_itself or self.own is None:
+            return None
+        mask = torch.zeros(count, len(self.ref_emb), dtype=torch.bool, device=device)
+        return mask.scatter_(1, self.own.unsqueeze(1), value=True)
 
     @property
     def references(self) -> Tensor:

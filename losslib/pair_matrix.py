@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import torch
 from torch import Tensor
 
 from losslib.distances import Distance
-from losslib.inputs import Batch
+from losslib.inputs import Batch, Indices
 from losslib.pairs import label_masks
 from losslib.terms import DenseTerm, IndexedTerm, Term
 from losslib.triplets import joined, sampled
@@ -24,7 +26,7 @@ class Pairs:
 
     def __init__(self, values: Tensor, batch: Batch, distance: Distance) -> None:
         self.values, self.batch, self.distance = values, batch, distance
-        self.listed = _as_pairs(batch.indices)
+        self.listed = as_pairs(batch.indices)
         self._masks: tuple[Tensor, Tensor] | None = None
 
     @property
@@ -130,7 +132,12 @@ def batch_masks(batch: Batch) -> tuple[Tensor, Tensor]:
     return masks
 
 
-def _as_pairs(indices: PairIndices | TripletIndices | None) -> PairIndices | None:
+@overload
+def as_pairs(indices: None) -> None: ...
+@overload
+def as_pairs(indices: Indices) -> PairIndices: ...
+def as_pairs(indices: Indices | None) -> PairIndices | None:
+    """An index tuple as pairs: a triplet gives its positive and its negative pair."""
     if isinstance(indices, TripletIndices):
         return PairIndices(indices.anchors, indices.positives, indices.anchors, indices.negatives)
     return indices

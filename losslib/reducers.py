@@ -171,15 +171,17 @@ class PerAnchorReducer(Reducer):
 
     def reduce(self, term: Term, embeddings: Tensor, labels: Tensor | None) -> Tensor:
         """One value an anchor, reduced."""
-        rows = len(embeddings)
+        result: Tensor = self.reducer({"loss": self.per_row(term, len(embeddings))}, embeddings, labels)
+        return result
+
+    def per_row(self, term: Term, rows: int) -> DenseTerm:
+        """One value for each of `rows` anchors."""
         if self.aggregation_func is None:
             sums, counts = term.per_anchor(rows)
             values = ratio(sums, counts)
         else:
             values = self.aggregation_func(*_rows_of(term, rows))
-        every = torch.ones_like(values, dtype=torch.bool)
-        result: Tensor = self.reducer({"loss": DenseTerm(values, every)}, embeddings, labels)
-        return result
+        return DenseTerm(values, torch.ones_like(values, dtype=torch.bool))
 
 
 class MultipleReducers(Reducer):
@@ -194,9 +196,14 @@ class MultipleReducers(Reducer):
         self.reducers = nn.ModuleDict(dict(reducers))
         self.default_reducer = MeanReducer() if default_reducer is None else default_reducer
 
+    def reducer_of(self, name: str) -> Reducer:
+        """The reducer of a named term."""
+        chosen: Any = self.reducers[name] if name in self.reducers else self.default_reducer  # noqa: SIM401
+        reducer: Reducer = chosen
+        return reducer
+
     def _one(self, name: str, term: Term, embeddings: Tensor, labels: Tensor | None) -> Tensor:
-        chosen = self.reducers[name] if name in self.reducers else self.default_reducer  # noqa: SIM401
-        result: Tensor = chosen({name: term}, embeddings, labels)
+        result: Tensor = self.reducer_of(name)({name: term}, embeddings, labels)
         return result
 
 

@@ -103,6 +103,10 @@ class DecoupledContrastiveLoss(PairLoss):
         kept = positives * (negatives > 0)
         return float((kept * negatives.clamp_min(1).log()).sum() / kept.sum().clamp_min(1))
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why it does not split by anchor, where it does not."""
+        return "" if self.sigma is None else "with sigma its weights share one mean over all positive pairs"
+
     @property
     def not_claimed(self) -> dict[str, str]:
         """Checks of the audit that do not hold, with reasons."""

@@ -84,6 +84,10 @@ class IntraPairVarianceLoss(PairLoss):
             "neg_loss": pairs.over_negatives(of_negatives.square(), non_negative=True),
         }
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why it does not split by anchor."""
+        return "every pair is held against the mean of all pairs"
+
     def value_at_collapse(self, labels: Tensor) -> float:
         """The loss when all embeddings are one unit vector: equal pairs do not vary, 0."""
         return 0.0

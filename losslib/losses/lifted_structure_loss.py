@@ -86,6 +86,10 @@ class LiftedStructureLoss(PairLoss):
         hinge = (both + margin(pairs.values, self.pos_margin)).relu()
         return {"loss": pairs.over_positives(hinge.square() / 2, non_negative=True)}
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why it does not split by anchor, where it does not."""
+        return "" if has_reference else "a pair takes the negatives of both its samples"
+
     def value_at_collapse(self, labels: Tensor) -> float:
         """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
         positives, negatives = pair_counts(labels)

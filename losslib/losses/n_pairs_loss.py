@@ -70,6 +70,10 @@ class NPairsLoss(PairLoss):
         values = torch.where(chosen, everything, 0.0) - to_partners.diagonal()
         return {"loss": pairs.over_anchors(values, chosen)}
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why it does not split by anchor."""
+        return "the positive of each class is a negative of all other classes' anchors"
+
     def value_at_collapse(self, labels: Tensor) -> float:
         """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
         positives, _ = pair_counts(labels)

@@ -81,6 +81,10 @@ class ProxyAnchorLoss(ProxyLoss):
         larger="leaves the gradient to the hardest rows",
     )
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why it does not split by anchor."""
+        return "its terms belong to proxies, each over all rows of the batch"
+
     def proxy_terms(self, x: Tensor, weight: Tensor, labels: Tensor, times: Tensor) -> dict[str, Term]:
         """`pos_loss` and `neg_loss` per class."""
         values = self.plain_logits(x, weight).t()  # (C, B)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from losslib.base import PairLoss
@@ -80,9 +79,8 @@ class SmoothAPLoss(PairLoss):
         """`loss` per anchor with a positive."""
         present = pairs.positive.any(1)
         same = pairs.positive
-        if pairs.batch.ref_emb is None:
-            own = torch.eye(len(same), dtype=torch.bool, device=same.device)
-            same = same | (own & present.unsqueeze(1))
+        if (itself := pairs.batch.itself) is not None:
+            same = same | (itself & present.unsqueeze(1))
         before, above, kept = counts_before(pairs.values, same, (same, pairs.negative), self.temperature)
         rank = before + 0.5  # 1 + the others: the item counted itself as one half
         precision = (rank / (rank + above) * kept.to(rank.dtype)).sum(1)

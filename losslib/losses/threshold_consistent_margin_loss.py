@@ -103,6 +103,10 @@ class ThresholdConsistentMarginLoss(PairLoss):
         value = self.lambda_plus * ratio(low.sum(), low.count())
         return {"loss": reduced_term(value + self.lambda_minus * ratio(high.sum(), high.count()))}
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why it does not split by anchor."""
+        return "it is one mean over the violating pairs of all anchors, reduced by itself"
+
     def value_at_collapse(self, labels: Tensor) -> float:
         """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
         positives, negatives = pair_counts(labels)

@@ -1,0 +1,192 @@
+"""The backward pass of a large batch, a few anchors at a time.
+
+The distance matrix of B anchors and R references and everything computed from it need B x R memory. Where a
+loss is a sum over anchors divided by numbers such as the count of positive pairs, a chunk of anchors gives
+its share of value and gradient once those numbers are known. So the terms are made twice for each chunk:
+once to count, without gradients, and once for the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from losslib.base import BaseLoss
+from losslib.direct import DirectLoss
+from losslib.inputs import Batch
+from losslib.params import Integer, Param
+from losslib.precision import without_autocast
+from losslib.proxies import ProxyLoss
+from losslib.shares import Ledger, share_of
+from losslib.terms import Term
+
+__all__ = ["anchor_batched_backward"]
+
+_SIZE = Param(1, valid=Integer(1), name="batch_size")
+
+
+def anchor_batched_backward(
+    loss: nn.Module,
+    embeddings: Tensor,
+    labels: Tensor,
+    batch_size: int,
+    *,
+    ref_emb: Tensor | None = None,
+    ref_labels: Tensor | None = None,
+) -> Tensor:
+    """Like `loss(embeddings, labels).backward()`, in memory linear in the batch.
+
+    Gradients are added to everything the embeddings, the references and the loss's own parameters depend on;
+    they equal those of the full backward pass up to rounding. Nothing is added when an error is raised.
+
+    Args:
+        loss: a loss of losslib whose terms each belong to one anchor.
+        embeddings: (B, D), floating; every one is an anchor.
+        labels: (B,).
+        batch_size: number of anchors that are worked on at a time; the memory is batch_size x R.
+        ref_emb: (R, D); positives and negatives come from it. None: the embeddings themselves.
+        ref_labels: (R,).
+
+    Returns the loss, 0-d, detached.
+
+    Raises ValueError, with the reason, for a loss or a reducer that does not split by anchor; ShapeError or
+    TypeError for inputs that do not fit. A loss that compares references with each other (the swap of
+    TripletMarginLoss, AngularLoss) holds their R x R matrix all the same.
+    """
+    size = _SIZE.check(batch_size, "anchor_batched_backward")
+    checked = _splitting(loss, ref_emb is not None)
+    batch = checked.read(embeddings, labels, None, ref_emb, ref_labels)
+    with without_autocast(embeddings):
+        work = _Backward(checked, batch, size)
+        value = work.run()
+    work.hand_over(embeddings, ref_emb)
+    return value
+
+
+def _splitting(loss: nn.Module, has_reference: bool) -> BaseLoss:
+    """The loss, or a ValueError that says why it does not split by anchor."""
+    name = type(loss).__name__
+    if not isinstance(loss, BaseLoss):
+        raise ValueError(
+            f"anchor_batched_backward: takes one loss of losslib, got {name}; call it for each loss inside"
+        )
+    reason = loss.not_by_anchor(has_reference)
+    if not reason and type(loss).forward not in (BaseLoss.forward, DirectLoss.forward):
+        reason = "a call of it does more than reduce its terms"
+    if reason:
+        raise ValueError(f"anchor_batched_backward: {name} does not split by anchor: {reason}")
+    return loss
+
+
+class _Backward:
+    """Value and gradients of one loss on one batch, chunk by chunk."""
+
+    def __init__(self, loss: BaseLoss, batch: Batch, size: int) -> None:
+        self.loss, self.size = loss, size
+        x = batch.embeddings.detach().requires_grad_()
+        y = None if batch.ref_emb is None else batch.ref_emb.detach().requires_grad_()
+        self.batch = replace(batch, embeddings=x, ref_emb=y)
+        self.parameters = [p for p in loss.parameters() if p.requires_grad]
+        self.inputs = [x, *([] if y is None else [y]), *self.parameters]
+        self.gradients: list[Tensor | None] = [None] * len(self.inputs)
+        self.penalties: dict[str, Tensor] = {}
+
+    def run(self) -> Tensor:
+        """The value; the gradients are kept."""
+        ledger, drawn = Ledger(), _random_state(self.batch.embeddings)
+        with torch.no_grad():
+            for chunk in self._chunks():
+                self._share(chunk, ledger)
+        ledger.close()
+        _set_random_state(self.batch.embeddings, drawn)  # the same triplets are drawn again
+        total = self.batch.embeddings.new_zeros(())
+        with torch.inference_mode(False), torch.enable_grad():
+            for chunk in self._chunks():
+                total = total + self._differentiated(self._share(chunk, ledger))
+            whole = self.loss._with_penalties({}, self.batch)
+            for penalty in (*self.penalties.values(), *(term.losses for term in whole.values())):
+                total = total + self._differentiated(penalty)
+        return total
+
+    def _chunks(self) -> Iterator[Batch]:
+        """The batch, so many anchors at a time; a batch that is its own reference refers to all of itself."""
+        whole = self.batch
+        assert whole.labels is not None
+        among_themselves = whole.ref_emb is None and not isinstance(self.loss, ProxyLoss)
+        for start in range(0, len(whole.embeddings), self.size):
+            stop = min(start + self.size, len(whole.embeddings))
+            chunk = replace(whole, embeddings=whole.embeddings[start:stop], labels=whole.labels[start:stop])
+            if among_themselves:
+                chunk.ref_emb, chunk.ref_labels = whole.embeddings, whole.labels
+                chunk.own, chunk.among_itself = (
+                    torch.arange(start, stop, device=whole.embeddings.device),
+                    True,
+                )
+            yield chunk
+
+    def _share(self, chunk: Batch, ledger: Ledger) -> Tensor:
+        """What a chunk adds to the loss, 0-d. Terms that are already reduced are kept apart, once."""
+        reducer: Any = self.loss.reducer if "reducer" in self.loss.parts else None
+        total = chunk.embeddings.new_zeros(())
+        for name, term in self.loss.compute(chunk).items():
+            if term.reduced:
+                self._keep_penalty(name, term)
+            else:
+                total = total + share_of(reducer, name, term, ledger, chunk)
+        return total
+
+    def _keep_penalty(self, name: str, term: Term) -> None:
+        """A penalty on the loss's own parameters is the same in each chunk that has something to do."""
+        if not torch.is_grad_enabled():
+            return
+        value, outside = term.losses, self.inputs[: len(self.inputs) - len(self.parameters)]
+        if value.requires_grad:
+            found = torch.autograd.grad(value, outside, allow_unused=True, retain_graph=True)
+            if any(gradient is not None for gradient in found):
+                raise ValueError(
+                    f"anchor_batched_backward: {type(self.loss).__name__} does not split by anchor: its term "
+                    f"{name!r} is reduced over all anchors at once"
+                )
+        kept = self.penalties.get(name)
+        if kept is None or bool(value.detach().abs() > kept.detach().abs()):
+            self.penalties[name] = value
+
+    def _differentiated(self, value: Tensor) -> Tensor:
+        """The value without its graph; its gradients are added to those kept."""
+        if value.requires_grad:
+            found = torch.autograd.grad(value, self.inputs, allow_unused=True)
+            for place, gradient in enumerate(found):
+                kept = self.gradients[place]
+                if gradient is not None:
+                    self.gradients[place] = gradient if kept is None else kept + gradient
+        return value.detach()
+
+    def hand_over(self, embeddings: Tensor, ref_emb: Tensor | None) -> None:
+        """Add the gradients to what the caller gave."""
+        outer = [embeddings, *([] if ref_emb is None else [ref_emb])]
+        targets: list[Tensor] = []
+        gradients: list[Tensor] = []
+        for place, target in enumerate([*outer, *self.parameters]):
+            gradient = self.gradients[place]
+            if not target.requires_grad or (gradient is None and place >= len(outer)):
+                continue
+            targets.append(target)
+            gradients.append(torch.zeros_like(target) if gradient is None else gradient.to(target.dtype))
+        if not targets:
+            raise ValueError("anchor_batched_backward: nothing given requires a gradient")
+        torch.autograd.backward(targets, gradients)
+
+
+def _random_state(like: Tensor) -> list[Tensor]:
+    states = [torch.get_rng_state()]
+    return [*states, torch.cuda.get_rng_state(like.device)] if like.device.type == "cuda" else states
+
+
+def _set_random_state(like: Tensor, states: list[Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    if like.device.type == "cuda":
+        torch.cuda.set_rng_state(states[1], like.device)
