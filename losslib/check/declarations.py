@@ -100,7 +100,8 @@ def reduction(subject: Subject) -> Finding:
     loss = subject.copy(torch.float64)
     reducer = subject.declares("reducer")
     kinds = [cls.__name__ for cls in type(reducer).__mro__] if reducer is not None else ["MeanReducer"]
-    terms = loss.loss_terms(embeddings, labels)  # type: ignore[attr-defined]
+    given = subject.arguments(embeddings, labels)
+    terms = loss.loss_terms(**given)  # type: ignore[attr-defined]
     total = torch.zeros((), dtype=torch.float64)
     for term in terms.values():
         found = next((r for k in kinds if (r := _reduced(term, k, reducer)) is not None), None)

@@ -20,6 +20,7 @@ TOLERANCE = 1e-9
 )
 def labels_are_checked(subject: Subject) -> Finding:
     """(B, 1), one-hot and too many labels are refused; (B, 1) may be read as (B,)."""
+    subject.needs_labels()
     embeddings, labels = subject.batch(seed=40)
     column, one_hot = labels[:, None], torch.nn.functional.one_hot(labels)
     longer = torch.cat([labels, labels[:2]])

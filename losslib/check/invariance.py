@@ -34,6 +34,7 @@ def batch_order(subject: Subject) -> Finding:
 def label_names(subject: Subject) -> Finding:
     """Value unchanged when the labels are renamed, negative and huge ones among them."""
     _repeatable(subject)
+    subject.needs_labels()
     if subject.class_indexed or subject.has_proxies:
         raise NotApplicable("the loss has a parameter per class, so its labels are indices")
     embeddings, labels = subject.batch(seed=11)
@@ -64,6 +65,8 @@ def _distance_is(subject: Subject, rotation: bool) -> bool | None:
 def _invariance(subject: Subject, tried: str, change: torch.Tensor, rotation: bool) -> Finding:
     """Value before and after multiplying the batch by `change` from the right or row by row."""
     _repeatable(subject)
+    if subject.two_views:
+        raise NotApplicable("the second view tried here is made along the axes of the first")
     claimed = _distance_is(subject, rotation)
     if claimed is False:
         raise NotApplicable("its distance or its parameters distinguish the two")

@@ -49,6 +49,7 @@ def hard_rows(size: int, opening: float) -> Tensor:
 
 
 def _pulls_and_pushes(subject: Subject) -> None:
+    subject.needs_labels()
     if subject.has_proxies:
         raise NotApplicable("the rows move against the loss's own parameters, not only against each other")
     subject.needs_two_classes()

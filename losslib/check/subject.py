@@ -40,7 +40,8 @@ class Subject:
         own_classes = getattr(loss, "num_classes", None)
         self.class_indexed = isinstance(own_classes, int)
         self.num_classes = num_classes or (min(own_classes, 3) if isinstance(own_classes, int) else 3)
-        self.accepted = _accepted(loss)
+        self.two_views = "two views" in getattr(type(loss), "needs", ())
+        self.accepted = frozenset(INPUTS[:1]) if self.two_views else _accepted(loss)
 
     @property
     def name(self) -> str:
@@ -74,6 +75,11 @@ class Subject:
         """Raises NotApplicable where the loss knows one class only."""
         if self.num_classes < 2:
             raise NotApplicable("needs two classes")
+
+    def needs_labels(self) -> None:
+        """Raises NotApplicable where the loss compares two views and takes no labels."""
+        if self.two_views:
+            raise NotApplicable("the loss takes two views of the same samples, and no labels")
 
     def needs(self, *names: str) -> None:
         """Raises NotApplicable unless the call accepts these inputs."""
@@ -109,10 +115,19 @@ class Subject:
         labels = self.labels()
         return self.rows(len(labels), seed, dtype), labels
 
+    def arguments(self, embeddings: Tensor, labels: Tensor | None) -> dict[str, Any]:
+        """The call's arguments; a loss of two views gets the rows and, made from them, their second view."""
+        if not self.two_views:
+            return {"embeddings": embeddings, "labels": labels}
+        return {"embeddings": embeddings, "ref_emb": 0.9 * embeddings + 0.4 * embeddings.flip(1)}
+
     def value(self, embeddings: Tensor, labels: Tensor | None, *, loss: Any = None, **inputs: Any) -> Tensor:
         """The loss as a tensor of shape (), on a copy in the embeddings' dtype unless one is given."""
         used = loss if loss is not None else self.copy(embeddings.dtype)
-        result = used(embeddings, labels, **inputs)
+        if self.two_views:
+            result = used(**self.arguments(embeddings, labels), **inputs)
+        else:
+            result = used(embeddings, labels, **inputs)
         if not isinstance(result, Tensor) or result.ndim != 0:
             got = f"shape {tuple(result.shape)}" if isinstance(result, Tensor) else type(result).__name__
             raise TypeError(f"the loss must return one number (a tensor of shape ()), got {got}")

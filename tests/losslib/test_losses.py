@@ -377,6 +377,8 @@ class TestEveryLoss:
         option = {"temperature", "margin", "pos_margin", "margin_plus", "base"} & set(loss.params)
         for key in option:
             setattr(loss, key, 0.625)
+        for key in {"gamma", "softmax_scale"} & set(loss.params):
+            setattr(loss, key, 1 / 0.625)  # marked as the temperature that it is the inverse of
         values = [mark.value for mark in loss.marks()]
         assert any(v == pytest.approx(0.625) or v == pytest.approx(1.2 - 0.625) for v in values)
         assert {mark.kind for mark in marks} <= {"line", "gap", "temperature"}

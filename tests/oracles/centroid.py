@@ -1,5 +1,8 @@
 """Losses against centroids of classes, and against every row as a class of its own."""
 
+import math
+
+import torch
 from torch import Tensor
 
 from tests.oracles.core import COSINE, Batch, Term, define, log_sum_exp
@@ -45,6 +48,8 @@ def instance(batch: Batch, gamma: float = 64.0) -> dict[str, Term]:
             row = batch.embeddings[i]
             right.append(gamma * between(batch.spec, row, row))
         if right:
-            values.append(log_sum_exp(right + wrong) - log_sum_exp(right))
+            # log(1 + exp(x)) keeps values too small to change the 1: they are above 0 and count in the mean
+            far = log_sum_exp(wrong) - log_sum_exp(right) if wrong else batch.zero - math.inf
+            values.append(torch.logaddexp(batch.zero, far))
             indices.append(i)
     return {"loss": Term(values, indices)}
