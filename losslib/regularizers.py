@@ -1,27 +1,30 @@
-"""Regularizers: penalties on the embeddings, added to a loss after its reduction."""
+"""Regularizers: penalties on embeddings or on a weight, added to a loss after its reduction."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from losslib.declared import Declared
+from losslib.distances import CosineSimilarity, LpDistance
 from losslib.errors import ShapeError
-from losslib.params import Choice, Either, Interval, Param, positive
+from losslib.params import Choice, Either, Integer, Interval, Param, Required, positive
 from losslib.precision import without_autocast, working
-from losslib.reducers import MeanReducer, Reducer
+from losslib.reducers import DivisorReducer, MeanReducer, Reducer
 from losslib.terms import DenseTerm, Term
 
 
 class Regularizer(Declared, nn.Module):
     """Called on embeddings (N, D), returns one number. Subclasses implement `term`.
 
-    reducer: how the values are reduced; MeanReducer when None.
+    reducer: how the values are reduced; the class's default, mostly MeanReducer, when None.
     """
 
+    default_reducer: ClassVar[Callable[[], Reducer]] = MeanReducer
     parts: ClassVar[tuple[str, ...]] = ("reducer",)
 
     def __init__(self, *values: Any, **options: Any) -> None:
@@ -29,7 +32,7 @@ class Regularizer(Declared, nn.Module):
         reducer = self._take_options(values, options).get("reducer")
         if reducer is not None and not isinstance(reducer, Reducer):
             raise TypeError(f"{type(self).__name__}: reducer must be a Reducer, got {type(reducer).__name__}")
-        self.reducer = MeanReducer() if reducer is None else reducer
+        self.reducer = type(self).default_reducer() if reducer is None else reducer
 
     def term(self, embeddings: Tensor) -> Term:
         """The unreduced penalties of embeddings in working precision."""
@@ -49,6 +52,10 @@ class Regularizer(Declared, nn.Module):
     def extra_repr(self) -> str:
         """The options, for printing."""
         return self._options_text()
+
+
+def _per_row(values: Tensor) -> Term:
+    return DenseTerm(values, torch.ones_like(values, dtype=torch.bool))
 
 
 class LpRegularizer(Regularizer):
@@ -76,4 +83,88 @@ class LpRegularizer(Regularizer):
         if self.power != 1:
             present = (norm > 0).to(norm.dtype)  # a power below 1 has an infinite slope at 0
             norm = (norm + (1 - present)).pow(self.power) * present
-        return DenseTerm(norm, torch.ones_like(norm, dtype=torch.bool))
+        return _per_row(norm)
+
+
+class ZeroMeanRegularizer(Regularizer):
+    """The size of the sum of each row's entries: draws the mean of every embedding's entries to 0."""
+
+    def term(self, embeddings: Tensor) -> Term:
+        """One value a row."""
+        return _per_row(embeddings.sum(1).abs())
+
+
+class CenterInvariantRegularizer(Regularizer):
+    """A quarter of the squared deviation of each squared norm from their mean: draws the norms to one size.
+
+    Wu, Liu, Li, Wang 2017, "Deep Face Recognition with Center Invariant Loss", equation 4.
+    """
+
+    def term(self, embeddings: Tensor) -> Term:
+        """One value a row."""
+        squares = embeddings.square().sum(1)
+        return _per_row((squares - _mean(squares)).square() / 4)
+
+
+class SphericalEmbeddingRegularizer(Regularizer):
+    """The squared deviation of each norm from their mean: draws the embeddings to one sphere of any radius.
+
+    Zhang, Li, Zhang 2020, "Deep Metric Learning with Spherical Embedding", equation 7. Zero rows pass no
+    gradient of their own.
+    """
+
+    def term(self, embeddings: Tensor) -> Term:
+        """One value a row."""
+        norms = torch.linalg.vector_norm(embeddings, dim=1)
+        return _per_row((norms - _mean(norms)).square())
+
+
+class RegularFaceRegularizer(Regularizer):
+    """The largest cosine of each row with another: spreads the rows, mostly class weights, apart.
+
+    Zhao, Xu, Cheng 2019, "RegularFace: Deep Face Recognition via Exclusive Regularization", equation 4. A
+    single row has no value.
+    """
+
+    def term(self, embeddings: Tensor) -> Term:
+        """One value a row."""
+        cosine = CosineSimilarity()(embeddings)
+        if len(cosine) < 2:
+            nothing = cosine.sum(1) * 0
+            return DenseTerm(nothing, nothing != 0)
+        itself = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
+        nearest = cosine.detach().masked_fill(itself, -torch.inf).argmax(1, keepdim=True)
+        return _per_row(cosine.gather(1, nearest).squeeze(1))
+
+
+class SparseCentersRegularizer(Regularizer):
+    """The distance between the centers of one class: merges centers that are not needed.
+
+    For a weight with `centers_per_class` rows for each class in turn, as that of SoftTripleLoss: the sum of
+    distances over the pairs of normalised centers of each class, divided by num_classes * centers_per_class *
+    (centers_per_class - 1) (Qian, Shang, Sun, Hu, Li, Jin 2019, "SoftTriple Loss", equation 9). Coincident
+    centers pass no gradient.
+    """
+
+    default_reducer: ClassVar[Callable[[], Reducer]] = DivisorReducer
+    num_classes = Required(Integer(1), symbol="C", meaning="number of classes")
+    centers_per_class = Required(Integer(2), symbol="K", meaning="number of rows that stand for one class")
+
+    def term(self, embeddings: Tensor) -> Term:
+        """One value per pair of centers of a class. Raises ShapeError for another number of rows."""
+        rows = self.num_classes * self.centers_per_class
+        if len(embeddings) != rows:
+            raise ShapeError(
+                f"SparseCentersRegularizer: the weight must have {rows} rows (num_classes * "
+                f"centers_per_class), got {len(embeddings)}"
+            )
+        place = torch.arange(rows, device=embeddings.device)
+        group = place // self.centers_per_class
+        pairs = (group.unsqueeze(1) == group) & (place.unsqueeze(1) < place)
+        divisor = torch.tensor(rows * (self.centers_per_class - 1), device=embeddings.device)
+        return DenseTerm(LpDistance()(embeddings), pairs, divisor)
+
+
+def _mean(values: Tensor) -> Tensor:
+    """Mean, 0 without any value."""
+    return values.sum() / max(len(values), 1)
