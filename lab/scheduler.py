@@ -6,54 +6,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lab.config import RunConfig
 from lab.devices import one_thread
+from lab.limits import LimitError, Limits, estimated_bytes
 from lab.live import UNWATCHED, LiveRun
-from lab.recording import EMBEDDING_BYTES, FRAME_BYTES, Recording
-from losslib.errors import ParameterError
+from lab.recording import Recording
 
 __all__ = ["LimitError", "Limits", "LiveRun", "Scheduler"]
 
 _LOG = logging.getLogger("lab")
-
-
-class LimitError(ParameterError):
-    """A run asks for more than this server allows."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a server allows, and how long it keeps what nobody watches.
-
-    Attributes:
-        runs: runs in memory at once; more wait in a queue.
-        queue: runs that may wait.
-        runs_per_owner: runs of one owner, waiting ones included.
-        steps: steps a run.
-        points: points of a generated data set.
-        batch: batch size.
-        memory: bytes that all runs together may take, estimated.
-        pause_after: seconds without a viewer until a run pauses.
-        drop_after: seconds an orphan is kept.
-        forget_after: seconds a run without viewers is kept although its session lives.
-        quantum: seconds a slice.
-        slice_steps: steps a slice at most.
-    """
-
-    runs: int = 32
-    queue: int = 64
-    runs_per_owner: int = 4
-    steps: int = 20_000
-    points: int = 10_000
-    batch: int = 1024
-    memory: int = 1_000_000_000
-    pause_after: float = 10.0
-    drop_after: float = 60.0
-    forget_after: float = 1800.0
-    quantum: float = 0.005
-    slice_steps: int = 10
 
 
 class Scheduler:
@@ -78,10 +40,15 @@ class Scheduler:
     def start(self) -> None:
         """Start the worker, if it does not run yet."""
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
+            if not self.working:
                 self._stopping = False
                 self._thread = threading.Thread(target=self._work, name="lab-scheduler", daemon=True)
                 self._thread.start()
+
+    @property
+    def working(self) -> bool:
+        """Whether the worker is alive."""
+        return self._thread is not None and self._thread.is_alive()
 
     def stop(self) -> None:
         """End the worker and wait for it; runs stay as they are."""
@@ -179,10 +146,14 @@ class Scheduler:
                 self._rest(took)
         return spent
 
+    @property
+    def busy(self) -> int:
+        """How many runs train."""
+        return sum(run.state == "running" for run in self.runs)
+
     def duty(self) -> float:
         """Share of the time that is spent training: 0.95 for one or two runs, down to 0.6 at thirty."""
-        busy = sum(run.state == "running" for run in self.runs)
-        return 0.95 - 0.35 * min(max(busy - 2, 0) / 28, 1.0)
+        return 0.95 - 0.35 * min(max(self.busy - 2, 0) / 28, 1.0)
 
     def _work(self) -> None:
         one_thread()
@@ -232,12 +203,3 @@ class Scheduler:
                 waiting += 1
                 ahead = "it is next" if waiting == 1 else f"{waiting - 1} are ahead of it"
                 run.set_state("queued", f"{held} runs are open, this one waits for a place; {ahead}.")
-
-
-def estimated_bytes(config: RunConfig) -> int:
-    """About the memory a run takes: its recording, its batch's matrices, its weights."""
-    matrices = 12 * 4 * config.batch**2
-    weights = 4 * 4 * (200_000 + 200 * config.dim)
-    if config.encoder == "free":
-        weights = 4 * 4 * config.dim * 10_000
-    return FRAME_BYTES + EMBEDDING_BYTES + matrices + weights

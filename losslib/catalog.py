@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import pkgutil
 from functools import cache
 from types import ModuleType
@@ -14,11 +15,31 @@ from losslib.errors import ParameterError
 
 @cache
 def losses() -> dict[str, type[Any]]:
-    """Class name to class, sorted by name, for every loss of the library."""
+    """Class name to class, sorted by name, for every loss of the library and of `LOSSLAB_LOSSES`.
+
+    The environment variable names modules of your own, separated by commas: my_package.my_losses.
+
+    Raises:
+        ParameterError: a module of `LOSSLAB_LOSSES` cannot be imported, has no loss, or takes a known name.
+    """
     import losslib.losses
     from losslib.base import BaseLoss
 
-    return _classes(losslib.losses, BaseLoss)
+    found = _classes(losslib.losses, BaseLoss)
+    for name in filter(None, map(str.strip, os.environ.get("LOSSLAB_LOSSES", "").split(","))):
+        try:
+            own = _defined(importlib.import_module(name), BaseLoss)
+        except Exception as error:
+            raise ParameterError(f"LOSSLAB_LOSSES: {name!r} cannot be imported ({error})") from error
+        if not own or own.keys() & found.keys():
+            what = (
+                f"{min(own.keys() & found.keys())} is taken"
+                if own
+                else "it defines no subclass of losslib.base.BaseLoss"
+            )
+            raise ParameterError(f"LOSSLAB_LOSSES: {name!r} adds no loss: {what}")
+        found |= own
+    return {name: found[name] for name in sorted(found)}
 
 
 @cache
@@ -34,16 +55,20 @@ def _classes(package: ModuleType, base: type[Any]) -> dict[str, type[Any]]:
     """The subclasses of a base that the modules of a package define."""
     found: dict[str, type[Any]] = {}
     for entry in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{entry.name}")
-        found |= {
-            name: value
-            for name, value in vars(module).items()
-            if isinstance(value, type)
-            and issubclass(value, base)
-            and value is not base
-            and value.__module__ == module.__name__
-        }
+        found |= _defined(importlib.import_module(f"{package.__name__}.{entry.name}"), base)
     return {name: found[name] for name in sorted(found)}
+
+
+def _defined(module: ModuleType, base: type[Any]) -> dict[str, type[Any]]:
+    """The subclasses of a base that a module itself defines."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, base)
+        and value is not base
+        and value.__module__ == module.__name__
+    }
 
 
 def get(name: str) -> type[Any]:

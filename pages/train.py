@@ -23,9 +23,11 @@ with page(TITLE, SUMMARY):
         place = st.container()
         settings |= train.knobs(settings["loss"])
         wanted = train.wanted_config(settings, asked, refused)
-        run = session.run_for(wanted, new_link)
+        preset = link.preset_of(wanted)
+        run = session.run_for(wanted, new_link, preset.recording() if preset else None)
         if run is not None:
             with place:
+                train.introduce(preset)
                 train.buttons(run, wanted)
                 train.offer_restart(run, wanted)
             live_panel(run, on_adopt=session.adopt, on_lost=session.replace_lost, on_command=session.act)

@@ -2,61 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+import html
 from dataclasses import dataclass
 
 import streamlit as st
 
+from lab import presets as shipped
+from lab.presets import FAILURE, GOOD, Preset
+from lab.presets.picture import caption, picture, summary
 from ui.navigation import entries
 
+TITLES = {GOOD: "Start from something worth seeing", FAILURE: "Failures on purpose, each with its cure"}
 
-@dataclass(frozen=True)
-class Preset:
-    """Settings worth a look: they open the Train page, one press of Play from running."""
-
-    title: str
-    what: str
-    settings: dict[str, str]
-
-
-PRESETS = (
-    Preset(
-        "Digits on a circle",
-        "Real handwritten digits, a small CNN, two coordinates: watch ten classes find their place.",
-        {"data": "mnist", "loss": "ContrastiveLoss"},
-    ),
-    Preset(
-        "Temperature",
-        "NT-Xent looks mostly at the hardest negatives; the curve on the histogram shows how mostly.",
-        {"data": "mnist", "loss": "NTXentLoss", "dim": "8"},
-    ),
-    Preset(
-        "Just the loss",
-        "No network at all: every point is moved by the supervised contrastive loss alone.",
-        {"data": "blobs", "encoder": "free", "loss": "SupConLoss", "lr": "0.03"},
-    ),
-    Preset(
-        "Failure: margin already satisfied",
-        "A negative margin of 0.05 asks for almost nothing, so almost no negative pair has a gradient.",
-        {"data": "blobs", "loss": "ContrastiveLoss", "ContrastiveLoss.neg_margin": "0.05"},
-    ),
-    Preset(
-        "Failure: collapse",
-        "A learning rate of 1,000,000 throws every embedding onto one point: recall@1 falls to chance.",
-        {"data": "blobs", "loss": "NTXentLoss", "optimizer": "sgd", "lr": "1e+06"},
-    ),
-    Preset(
-        "Failure: the numbers run away",
-        "An absurd margin, squared, and an absurd learning rate: two steps, and nothing is a number.",
-        {
-            "data": "blobs",
-            "output": "none",
-            "optimizer": "sgd",
-            "lr": "1e+06",
-            "ContrastiveLoss.squared": "true",
-            "ContrastiveLoss.neg_margin": "1e+06",
-        },
-    ),
-)
+# The whole card is the link; Streamlit's own wrappers would otherwise catch it.
+STYLE = """
+[class*="st-key-preset-"] { position: relative; transition: border-color 120ms; }
+[class*="st-key-preset-"] [data-testid="stElementContainer"],
+[class*="st-key-preset-"] [data-testid="stPageLink"],
+[class*="st-key-preset-"] [data-testid="stPageLink"] * { position: static; }
+[class*="st-key-preset-"] a::after { content: ""; position: absolute; inset: 0; border-radius: inherit; }
+[class*="st-key-preset-"]:hover, [class*="st-key-preset-"]:focus-within { border-color: var(--lab-primary); }
+.preset-picture { display: block; width: 100%; aspect-ratio: 2; }
+"""
 
 
 def introduction() -> None:
@@ -70,18 +38,52 @@ def introduction() -> None:
 
 
 def presets() -> None:
-    """Cards that open the Train page with settings."""
-    st.subheader("Start from something worth seeing", anchor=False)
-    for row in range(0, len(PRESETS), 3):
-        for column, preset in zip(st.columns(3), PRESETS[row : row + 3], strict=False):
-            with column.container(border=True, height="stretch"):
-                st.page_link(
-                    "pages/train.py",
-                    label=f"**{preset.title}**",
-                    icon=":material/play_circle:",
-                    query_params=preset.settings,
-                )
-                st.markdown(preset.what)
+    """Cards with pictures that open the Train page on a recording."""
+    look = theme()
+    st.html(f"<style>:root {{ --lab-primary: {look.primary}; }} {STYLE}</style>")
+    for kind, title in TITLES.items():
+        st.subheader(title, anchor=False)
+        found = [preset for preset in shipped.presets() if preset.kind == kind]
+        for row in range(0, len(found), 3):
+            for column, preset in zip(st.columns(3), found[row : row + 3], strict=False):
+                with column.container(border=True, height="stretch", key=f"preset-{preset.name}"):
+                    card(preset, look)
+
+
+def card(preset: Preset, look: Theme) -> None:
+    """Picture, title and what to look for."""
+    drawn = base64.b64encode(picture(preset, look.palette, look.ink).encode()).decode()
+    words = html.escape(summary(preset), quote=True)
+    st.html(f'<img class="preset-picture" alt="{words}" src="data:image/svg+xml;base64,{drawn}">')
+    st.page_link(
+        "pages/train.py",
+        label=f"**{preset.title}**",
+        icon=":material/play_circle:",
+        query_params={"preset": preset.name, **preset.settings},
+    )
+    st.caption(caption(preset))
+    st.markdown(preset.look)
+    if preset.cure:
+        st.markdown(f"**Cure.** {preset.cure}")
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of the page as it is shown, light or dark."""
+
+    palette: tuple[str, ...]
+    ink: str
+    primary: str
+
+
+def theme() -> Theme:
+    """From the configuration; without a browser it is the light one."""
+    section = f"theme.{st.context.theme.type or 'light'}"
+    return Theme(
+        palette=tuple(st.get_option(f"{section}.chartCategoricalColors")),
+        ink=str(st.get_option(f"{section}.textColor")),
+        primary=str(st.get_option(f"{section}.primaryColor")),
+    )
 
 
 def doors() -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import urlencode
 
 import streamlit as st
 
 import datasets
+from lab import presets
 from lab.config import RunConfig
 from lab.links import read_settings
+from lab.presets import Preset
 from lab.settings import settings
 from losslib import catalog
-from ui.page import ENTERED
+from losslib.errors import ParameterError
+from ui.page import ENTERED, PRESENT
 from ui.session import sentence
+
+PRESET = "preset"
 
 
 def arrived() -> tuple[RunConfig, tuple[str, ...]]:
@@ -21,16 +27,43 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
     Streamlit drops bad values of controls from the address; names that no control has are dropped here.
     """
     given = {key: str(value) for key, value in st.query_params.to_dict().items()}
-    if not given:
+    name = given.pop(PRESET, None)
+    unknown = refused_preset(name, alone=not given)
+    if not given and not unknown:
         return RunConfig(), ()
     config, refusals = read_settings(given)
+    refusals = (*unknown, *refusals)
     if refusals:
         said = "\n".join(f"- {sentence(text)}" for text in refusals)
         st.warning(f"The link asks for something that is not possible, so the default is used.\n{said}")
-        for key in given:
+        for key in (*given, *([PRESET] if unknown else ())):
             if not is_setting(key, config):
                 del st.query_params[key]
     return config, refusals
+
+
+def refused_preset(name: str | None, alone: bool) -> tuple[str, ...]:
+    """A sentence when no preset has that name. A link with nothing but a preset gets its settings."""
+    if name is None:
+        return ()
+    try:
+        asked = presets.get(name)
+    except ParameterError as error:
+        return (str(error),)
+    if alone and st.session_state.get(ENTERED):
+        st.session_state[PRESENT] = ""  # the page is entered once more, now with all settings
+        st.query_params.from_dict({PRESET: name, **asked.settings})
+        st.rerun()
+    return ()
+
+
+def preset_of(config: RunConfig) -> Preset | None:
+    """The preset of the link, as long as the settings are its own."""
+    with suppress(ParameterError):
+        asked = presets.get(st.query_params.get(PRESET, ""))
+        if asked.config() == config:
+            return asked
+    return None
 
 
 def is_new() -> bool:

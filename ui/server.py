@@ -24,11 +24,16 @@ def scheduler() -> Scheduler:
         return _scheduler()
 
 
+def scheduler_if_started() -> Scheduler | None:
+    """The scheduler, without waiting for its start."""
+    return _scheduler() if _scheduler.cache_info().currsize else None
+
+
 @cache
 def _scheduler() -> Scheduler:
-    from lab.scheduler import Scheduler
+    from lab.scheduler import Limits, Scheduler
 
-    made = Scheduler()
+    made = Scheduler(Limits.from_environment())
     made.start()
     return made
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from lab.config import LEARNING_RATE, RunConfig, live_options
+from lab.config import LEARNING_RATE, RunConfig, folded, live_options
 from lab.links import EVENTS
 from lab.settings import settings
 from losslib.errors import ParameterError
@@ -18,6 +18,7 @@ from ui.live.route import VIEWERS, command
 from ui.server import scheduler
 
 if TYPE_CHECKING:
+    from lab.recording import Recording
     from lab.scheduler import LiveRun
 
 TOKEN = "run.token"
@@ -31,19 +32,29 @@ def present_run() -> LiveRun | None:
     return scheduler().get(token) if token else None
 
 
-def run_for(wanted: RunConfig, new_link: bool = False) -> LiveRun | None:
+def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | None = None) -> LiveRun | None:
     """This session's run, opened if there is none. Before its first step it simply follows the controls.
 
-    A new link begins a new run; going from page to page does not. Where the server refuses what is wanted
-    it says why, and the run stays as it is.
+    A new link begins a new run, unless it stands for the present one, as the browser's Back does; going
+    from page to page does not. Where the server refuses what is wanted it says why, and the run stays as
+    it is.
+
+    Args:
+        wanted: what the controls say.
+        new_link: whether the page was entered by a link with settings.
+        recording: what a run that is begun shows until it is trained.
     """
     run = present_run()
     try:
         if run is None:
             owner = st.session_state.setdefault(OWNER, secrets.token_hex(8))
-            run = scheduler().open(wanted, owner)
+            run = scheduler().open(wanted, owner, recording)
             st.session_state[TOKEN] = run.token
-        elif (new_link or (run.step == 0 and run.state != "running")) and basis(run.config) != basis(wanted):
+        elif new_link and (not stands_for(wanted, run.config) or (recording and run.state == "ready")):
+            run.reset(wanted, recording)
+        elif run.shown is not None:
+            run.intend(wanted)
+        elif run.step == 0 and run.state != "running" and basis(run.config) != basis(wanted):
             run.reset(wanted)
         elif wanted.steps > run.total and run.step > 0:
             run.extend(wanted.steps - run.total)
@@ -82,6 +93,11 @@ def basis(config: RunConfig) -> RunConfig:
     return replace(config, events=())
 
 
+def stands_for(wanted: RunConfig, config: RunConfig) -> bool:
+    """Whether a link with these settings may be that run's own, as it began or with its knobs as they are."""
+    return replace(wanted, events=(), steps=config.steps) in (basis(config), folded(config))
+
+
 def pending(wanted: RunConfig, config: RunConfig) -> list[str]:
     """Names of the settings that only a new run can take over."""
     mine, theirs = config.to_settings(full=True), wanted.to_settings(full=True)
@@ -101,8 +117,8 @@ def pending(wanted: RunConfig, config: RunConfig) -> list[str]:
 def change(key: str) -> None:
     """A knob that may turn while it trains was turned: the change is recorded at the next step."""
     run, value = present_run(), st.session_state.get(key)
-    if run is None or value is None or (run.step == 0 and run.state != "running"):
-        return  # before the first step a run follows the controls as a whole
+    if run is None or value is None or run.shown or (run.step == 0 and run.state != "running"):
+        return  # a recording, or a run before its first step, follows the controls as a whole
     owner, _, name = key.rpartition(".")
     if owner in ("", run.config.loss):
         with told():

@@ -19,6 +19,7 @@ from ui.link import link_to
 from ui.session import act, change, pending, restart, sentence
 
 if TYPE_CHECKING:
+    from lab.presets import Preset
     from lab.scheduler import LiveRun
 
 SPEEDS: dict[str, float | None] = {"2 steps/s": 2.0, "5 steps/s": 5.0, "20 steps/s": 20.0, "full": None}
@@ -82,6 +83,13 @@ def wanted_config(found: dict[str, str], asked: RunConfig, said: tuple[str, ...]
             st.warning(f"{sentence(str(error))} The run shown keeps its own settings.")
         return asked
     return replace(config, events=asked.events) if config.loss == asked.loss else config
+
+
+def introduce(preset: Preset | None) -> None:
+    """What to look for in a preset, and for a failure what helps."""
+    if preset is not None:
+        cure = f" **Cure.** {preset.cure}" if preset.cure else ""
+        st.info(f"**{preset.title}.** {preset.look}{cure}")
 
 
 def buttons(run: LiveRun, wanted: RunConfig) -> None:

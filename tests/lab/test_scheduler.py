@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from lab.limits import LimitError, Limits, estimated_bytes
 from lab.live import UNWATCHED
-from lab.scheduler import LimitError, Scheduler, estimated_bytes
+from lab.scheduler import Scheduler
 from losslib.errors import ParameterError
 from tests.lab.turning import Clock, Finished, Small, made, opened, turns, until
 
@@ -70,7 +71,7 @@ def test_duty_falls_from_0_95_to_0_6_with_the_number_of_busy_runs(small: Small, 
             assert scheduler.duty() == pytest.approx(expected[busy])
 
 
-def test_nobody_watching_pauses_after_ten_seconds(small: Small, clock: Clock) -> None:
+def test_nobody_watching_pauses_within_ten_seconds(small: Small, clock: Clock) -> None:
     scheduler = made(clock)
     run = opened(scheduler, small(steps=500))
     run.play()
@@ -80,7 +81,7 @@ def test_nobody_watching_pauses_after_ten_seconds(small: Small, clock: Clock) ->
     scheduler.turn()
     assert run.state == "running"  # one still watches
     run.detach("second")
-    clock.now += 9.9
+    clock.now += 8.9
     scheduler.turn()
     assert run.state == "running"
     clock.now += 0.2
@@ -113,7 +114,7 @@ def test_asking_for_a_step_is_a_sign_of_life(small: Small, clock: Clock) -> None
     assert (run.state, run.reason) == ("paused", UNWATCHED)
 
 
-def test_orphans_are_dropped_after_a_minute_unless_adopted(small: Small, clock: Clock) -> None:
+def test_orphans_are_dropped_within_a_minute_unless_adopted(small: Small, clock: Clock) -> None:
     scheduler = made(clock)
     kept, dropped = (opened(scheduler, small(steps=500, seed=seed)) for seed in range(2))
     for run in (kept, dropped):
@@ -233,3 +234,24 @@ def test_tokens_are_long_and_closing_an_unknown_one_is_no_error(small: Small, cl
     assert all(len(token) >= 20 for token in tokens)
     scheduler.close("nobody")
     assert scheduler.get("nobody") is None
+
+
+def test_a_closed_tab_is_paused_within_10_seconds_and_gone_within_60() -> None:
+    limits = Limits()
+    assert limits.pause_after + 0.5 <= 10  # the idle worker looks every half second
+    assert limits.drop_after + 0.5 <= 60
+    assert limits.runs == 32
+
+
+def test_limits_come_from_the_environment() -> None:
+    limits = Limits.from_environment(
+        {"LOSSLAB_RUNS": "60", "LOSSLAB_DROP_AFTER": "2.5", "LOSSLAB_OTHER": "x"}
+    )
+    assert (limits.runs, limits.drop_after, limits.pause_after) == (60, 2.5, Limits().pause_after)
+    for name, text, words in (
+        ("LOSSLAB_RUNS", "2.5", "LOSSLAB_RUNS must be a whole number"),
+        ("LOSSLAB_RUNS", "0", "LOSSLAB_RUNS must be a whole number"),
+        ("LOSSLAB_PAUSE_AFTER", "never", "LOSSLAB_PAUSE_AFTER must be a number > 0"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            Limits.from_environment({name: text})
