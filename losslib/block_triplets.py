@@ -40,7 +40,9 @@ class BlockTripletsTerm(AllTripletsTerm):
         self.between_references = between_references
         self._columns = columns_of(positive)
 
-    def _value(self, violation: Tensor) -> Tensor:
+    def _values(self, near: Tensor, far: Tensor) -> Tensor:
+        """The values of triplets at these distances of positive and negative."""
+        violation = near - far + self.margin
         return softplus(violation) if self.smooth else violation.relu()
 
     def values_of(self, triplets: TripletIndices) -> Tensor:
@@ -49,7 +51,7 @@ class BlockTripletsTerm(AllTripletsTerm):
         far = self.separation[anchors, negatives]
         if self.between_references is not None:
             far = torch.minimum(far, self.between_references[positives, negatives])
-        return self._value(self.separation[anchors, positives] - far + self.margin)
+        return self._values(self.separation[anchors, positives], far)
 
     def sum(self) -> Tensor:
         """Sum over all triplets."""
@@ -98,7 +100,7 @@ class BlockTripletsTerm(AllTripletsTerm):
         if between_references is not None:
             swapped = between_references.index_select(0, columns.flatten())
             far = torch.minimum(far, swapped.view(*columns.shape, between_references.shape[1]))
-        values = of(self._value(near - far + self.margin))  # (b, m, R)
+        values = of(self._values(near, far))  # (b, m, R)
         dtype = separation.dtype
         over_negatives = (values @ negative.to(dtype).unsqueeze(2)).squeeze(2)  # (b, m)
         place = torch.arange(columns.shape[1], device=columns.device)

@@ -47,6 +47,16 @@ class Pairs:
                 self._masks = (self._mask(*self.listed[:2]), self._mask(*self.listed[2:]))
         return self._masks
 
+    def replace_masks(self, positive: Tensor, negative: Tensor) -> None:
+        """Take these masks (B, R), less each sample with itself, where labels are no names of classes."""
+        own = self.batch.own
+        for mask in (positive, negative):
+            if self.batch.ref_emb is None:
+                mask.fill_diagonal_(False)
+            elif own is not None:
+                mask.scatter_(1, own.unsqueeze(1), value=False)
+        self._masks = (positive, negative)
+
     def _mask(self, anchors: Tensor, others: Tensor) -> Tensor:
         mask = torch.zeros(self.values.shape, dtype=torch.bool, device=self.values.device)
         return mask.index_put((anchors, others), torch.ones_like(anchors, dtype=torch.bool))

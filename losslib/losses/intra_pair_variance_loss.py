@@ -98,7 +98,6 @@ class IntraPairVarianceLoss(PairLoss):
         reasons = {
             "pair weights": "every pair moves the mean that the others are held against",
             "negative pairs": "negatives are asked to be alike, not far",
-            "closed hinge": "a pair that meets its tolerance still moves the mean",
         }
         if not self.distance.normalize_embeddings:
             reasons["huge values"] = "the value grows with the square of the distance, here without a bound"

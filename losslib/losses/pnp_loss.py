@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from losslib.base import PairLoss
@@ -109,9 +108,8 @@ class PNPLoss(PairLoss):
         """`loss`, already reduced."""
         present = pairs.positive.any(1)
         same = pairs.positive
-        if pairs.batch.ref_emb is None:
-            own = torch.eye(len(same), dtype=torch.bool, device=same.device)
-            same = same | (own & present.unsqueeze(1))
+        if (itself := pairs.batch.itself) is not None:
+            same = same | (itself & present.unsqueeze(1))
         _, before, kept = counts_before(pairs.values, same, (same, pairs.negative), self.anneal)
         weighed = (self._weighed(before) * kept.to(before.dtype)).sum(1)
         return {"loss": reduced_term(ratio((weighed / kept.sum(1).clamp_min(1)).sum(), present.sum()))}

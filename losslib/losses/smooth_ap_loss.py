@@ -63,7 +63,6 @@ class SmoothAPLoss(PairLoss):
     not_claimed: ClassVar[dict[str, str]] = {
         "pair weights": "an anchor is ranked among its own positives, so its pair with itself has a weight",
         "temperature": "ranks are numbers, whatever the unit of the similarity",
-        "hard pairs": "a sigmoid is flat far from its step: pairs far out of order wait for the nearer ones",
     }
 
     temperature = Param(

@@ -1,6 +1,9 @@
 """Losses of the InfoNCE family."""
 
+from torch import Tensor
+
 from tests.oracles.core import COSINE, Batch, Term, define, log_sum_exp
+from tests.oracles.geometry import cosine
 
 
 @define("NTXentLoss", COSINE, "MeanReducer")
@@ -27,3 +30,32 @@ def supcon(batch: Batch, temperature: float = 0.1) -> dict[str, Term]:
             values.append(sum(spread - v for v in every[: len(positives)]) / len(positives))
             indices.append(a)
     return {"loss": Term(values, indices)}
+
+
+@define("MultiSupConLoss", COSINE, "AvgNonZeroReducer")
+def multi_supcon(batch: Batch, temperature: float = 0.1, threshold: float = 0.5) -> dict[str, Term]:
+    """With one label a sample: sets of one overlap wholly or not at all, and any threshold is met."""
+    return supcon(batch, temperature)
+
+
+def multi_supcon_of_sets(
+    rows: Tensor,
+    sets: list[set[int]],
+    references: Tensor,
+    ref_sets: list[set[int]],
+    same_batch: bool,
+    temperature: float = 0.1,
+    threshold: float = 0.5,
+) -> Tensor:
+    """For label sets, over cosines: each positive weighed by its Jaccard overlap; mean of the values > 0."""
+    values = []
+    for a, own in enumerate(sets):
+        others = [j for j in range(len(ref_sets)) if not (same_batch and j == a)]
+        overlap = {j: len(own & ref_sets[j]) / max(len(own | ref_sets[j]), 1) for j in others}
+        positives = [j for j in others if overlap[j] >= threshold]
+        logits = {j: cosine(rows[a], references[j]) / temperature for j in others}
+        if positives:
+            spread = log_sum_exp(list(logits.values()))
+            values.append(sum(overlap[j] * (spread - logits[j]) for j in positives) / len(positives))
+    above = [value for value in values if float(value.detach()) > 0]
+    return sum(above) / len(above) if above else rows.sum() * 0.0

@@ -126,3 +126,23 @@ def weighed_by(gaps: list[Tensor], memory: list[float], min_val: float, batch: B
     bins = [bin_of(gap, min_val, len(memory) - 1)[0] for gap in gaps]
     weighed = [sum(memory[: k + 1]) * gap for k, gap in zip(bins, gaps, strict=True)]
     return {"loss": Term([sum(weighed, batch.zero) / max(len(gaps), 1)], reduced=True)}
+
+
+@define(
+    "SelectivelyContrastiveTripletLoss",
+    COSINE,
+    "MeanReducer",
+    more=({"hard_weight": 0.3, "temperature": 0.5},),
+)
+def selectively_contrastive_triplet(
+    batch: Batch, hard_weight: float = 1.0, temperature: float = 0.1
+) -> dict[str, Term]:
+    """Xuan et al. 2020, equation 6, over all triplets; a tie, up to rounding, is not hard."""
+    values = []
+    for a, p, n in batch.triplets:
+        near, far = batch.similarity(a, p), batch.similarity(a, n)
+        if float((far - near).detach()) > 1e-14:
+            values.append(hard_weight * far)
+        else:
+            values.append(torch.logaddexp(batch.zero, (far - near) / temperature))
+    return {"loss": Term(values, batch.triplets)}
