@@ -130,7 +130,7 @@ class DynamicArcFaceLoss(SubCenterArcFaceLoss):
     def prepare(self) -> None:
         """Make the weight, and keep the class sizes as a buffer so that they move with the loss."""
         super().prepare()
-        self.register_buffer("counts", torch.tensor(self.class_counts))
+        self.register_buffer("counts", torch.tensor(self.class_counts), persistent=False)
 
     def with_margin(self, cosine: Tensor, labels: Tensor) -> Tensor:
         """The cosine after its class's margin is added to its angle."""
