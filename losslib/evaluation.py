@@ -6,33 +6,27 @@ embeddings are and returns 0-d tensors of their dtype. Embeddings that are not f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from losslib.errors import ParameterError, ShapeError
+from losslib.errors import ParameterError
+from losslib.opis import opis
+from losslib.tiles import Distance, checked, tiles
 
 __all__ = [
     "Collapse",
     "alignment",
     "collapse",
     "map_at_r",
+    "opis",
     "precision_at_1",
     "r_precision",
     "recall_at_k",
     "uniformity",
 ]
-
-Distance = Callable[[Tensor, Tensor], Tensor]
-
-# A tile of this many entries stays in the second-level cache; wide sets take at least 64 rows a tile.
-_TILE_ENTRIES = 100_000
-_MIN_ROWS = 64
-# Up to this many coordinates, differences are taken directly: exact, and about as fast as a matrix product.
-_DIRECT_SIZE = 3
 
 
 class Collapse(NamedTuple):
@@ -71,12 +65,12 @@ def recall_at_k(embeddings: Tensor, labels: Tensor, k: int = 1, distance: Distan
         ShapeError: embeddings are not (N, D), or labels not (N,).
         ParameterError: k is out of range.
     """
-    embeddings = _checked(embeddings, labels)
+    embeddings = checked(embeddings, labels)
     count = len(labels)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < max(count, 2):
         raise ParameterError(f"recall_at_k: k must be a whole number from 1 to {count - 1}, got {k!r}")
     found = torch.zeros(count, dtype=torch.bool, device=embeddings.device)
-    for start, closeness in _tiles(embeddings, distance):
+    for start, closeness in tiles(embeddings, distance):
         # max is several times as fast as topk
         nearest = closeness.max(dim=1, keepdim=True).indices if k == 1 else closeness.topk(k, dim=1).indices
         stop = start + len(nearest)
@@ -121,7 +115,7 @@ def alignment(embeddings: Tensor, labels: Tensor) -> Tensor:
         0-d tensor from 0 (each class is one point) to 4; NaN when there is no positive pair.
         Wang and Isola 2020, "Understanding Contrastive Representation Learning", equation 1 with alpha = 2.
     """
-    unit = normalize(_checked(embeddings, labels), dim=1)
+    unit = normalize(checked(embeddings, labels), dim=1)
     _, group, sizes = labels.unique(return_inverse=True, return_counts=True)
     sizes = sizes.to(unit.dtype)
     sums = torch.zeros(len(sizes), unit.shape[1], dtype=unit.dtype, device=unit.device)
@@ -143,10 +137,10 @@ def uniformity(embeddings: Tensor, t: float = 2.0) -> Tensor:
         0-d tensor, 0 when all embeddings coincide and smaller the more evenly they cover the sphere, never
         below -4 t; NaN for fewer than two rows. Wang and Isola 2020, equation 2.
     """
-    unit = normalize(_checked(embeddings, None), dim=1)
+    unit = normalize(checked(embeddings, None), dim=1)
     count = len(unit)
     total = torch.zeros((), dtype=unit.dtype, device=unit.device)
-    for start, closeness in _tiles(unit, None, exclude_self=False):
+    for start, closeness in tiles(unit, None, exclude_self=False):
         potential = closeness.clamp_(max=0).mul_(t).exp_()
         potential.diagonal(start).fill_(0)
         total = total + potential.sum()
@@ -155,7 +149,7 @@ def uniformity(embeddings: Tensor, t: float = 2.0) -> Tensor:
 
 def collapse(embeddings: Tensor) -> Collapse:
     """Spread per dimension, effective rank and mean cosine of (N, D) embeddings; see `Collapse`."""
-    embeddings = _checked(embeddings, None)
+    embeddings = checked(embeddings, None)
     count = len(embeddings)
     # the D x D product is small, so double precision costs nothing and keeps small singular values
     wide = embeddings.double()
@@ -178,55 +172,6 @@ def collapse(embeddings: Tensor) -> Collapse:
     return Collapse(*values)
 
 
-def _checked(embeddings: Tensor, labels: Tensor | None) -> Tensor:
-    """The embeddings without their graph, in at least single precision. Raises ShapeError."""
-    if embeddings.ndim != 2 or not embeddings.is_floating_point():
-        raise ShapeError(
-            f"embeddings must be floating, shape (N, D), got {embeddings.dtype} {tuple(embeddings.shape)}"
-        )
-    if labels is not None and labels.shape != (len(embeddings),):
-        raise ShapeError(f"labels must have shape ({len(embeddings)},), got {tuple(labels.shape)}")
-    embeddings = embeddings.detach()
-    return embeddings.float() if embeddings.dtype in (torch.float16, torch.bfloat16) else embeddings
-
-
-def _tiles(
-    embeddings: Tensor, distance: Distance | None, exclude_self: bool = True
-) -> Iterator[tuple[int, Tensor]]:
-    """First row and closeness (larger is nearer) of a tile of rows to all rows; valid until the next one."""
-    count, size = embeddings.shape
-    rows = max(_MIN_ROWS, _TILE_ENTRIES // max(count, 1))
-    centred = embeddings - embeddings.mean(dim=0)  # fewer digits cancel near the origin
-    half_norms = centred.square().sum(dim=1) / 2
-    columns = centred.T.contiguous()
-    buffer = torch.empty(min(rows, count), count, dtype=embeddings.dtype, device=embeddings.device)
-    scratch = torch.empty_like(buffer) if size <= _DIRECT_SIZE else buffer
-    for start in range(0, count, rows):
-        stop = min(start + rows, count)
-        if distance is not None:
-            closeness = distance(embeddings[start:stop], embeddings)
-            closeness = closeness if getattr(distance, "is_inverted", False) else -closeness
-            closeness = closeness.clone()
-        elif size <= _DIRECT_SIZE:
-            closeness = _direct(columns, start, stop, buffer[: stop - start], scratch[: stop - start])
-        else:
-            closeness = torch.mm(centred[start:stop], columns, out=buffer[: stop - start])
-            closeness.sub_(half_norms).sub_(half_norms[start:stop].unsqueeze(1)).mul_(2)
-        if exclude_self:
-            closeness.diagonal(start).fill_(-torch.inf)
-        yield start, closeness
-
-
-def _direct(columns: Tensor, start: int, stop: int, out: Tensor, difference: Tensor) -> Tensor:
-    """Minus the squared distances of rows start to stop, from differences, coordinate by coordinate."""
-    torch.sub(columns[0, start:stop].unsqueeze(1), columns[0], out=out)
-    torch.mul(out, out, out=out).neg_()
-    for coordinate in columns[1:]:
-        torch.sub(coordinate[start:stop].unsqueeze(1), coordinate, out=difference)
-        out.addcmul_(difference, difference, value=-1)
-    return out
-
-
 def _positives(labels: Tensor) -> Tensor:
     """Number of other rows with the same label, (N,)."""
     _, group, sizes = labels.unique(return_inverse=True, return_counts=True)
@@ -241,12 +186,12 @@ def _mean_over(values: Tensor, mask: Tensor, embeddings: Tensor) -> Tensor:
 
 def _at_r(embeddings: Tensor, labels: Tensor, distance: Distance | None) -> tuple[Tensor, Tensor]:
     """R-precision and mean average precision at R."""
-    embeddings = _checked(embeddings, labels)
+    embeddings = checked(embeddings, labels)
     positives = _positives(labels)
     largest = max(int(positives.max()), 1) if len(labels) > 1 else 0
     precision, average = torch.zeros_like(embeddings[:, 0]), torch.zeros_like(embeddings[:, 0])
     ranks = torch.arange(1, largest + 1, device=embeddings.device)
-    for start, closeness in _tiles(embeddings, distance) if largest else ():
+    for start, closeness in tiles(embeddings, distance) if largest else ():
         stop = start + len(closeness)
         nearest = closeness.topk(largest, dim=1).indices
         wanted = positives[start:stop].unsqueeze(1)

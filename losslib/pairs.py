@@ -5,6 +5,7 @@ Each rule returns `PairMasks`; pass `masks.indices()` to a loss as its `indices_
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor
 
 from losslib.errors import ParameterError, ShapeError
 from losslib.types import PairIndices
+
+Comparator = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -97,3 +100,89 @@ def semi_supervised(labels: Tensor, known: Tensor, sample: Tensor) -> PairMasks:
     negative = positive.logical_not()
     positive.fill_diagonal_(False)
     return PairMasks(positive, negative)
+
+
+def by_matrix(similar: Tensor, dissimilar: Tensor | None = None, reference: bool = False) -> PairMasks:
+    """Similar means what a matrix says.
+
+    Args:
+        similar: boolean (B, R), True where row i and reference j are similar.
+        dissimilar: boolean (B, R), True where they are dissimilar; a pair in neither takes no part. None:
+            every pair that is not similar.
+        reference: False for a batch compared with itself, (B, B), whose diagonal takes no part; True for
+            rows against a reference set.
+
+    Raises TypeError for matrices that are not boolean, ShapeError for shapes that do not fit, ParameterError
+    for a pair that is both.
+    """
+    given = [similar] if dissimilar is None else [similar, dissimilar]
+    for matrix in given:
+        if not isinstance(matrix, Tensor) or matrix.dtype != torch.bool:
+            got = matrix.dtype if isinstance(matrix, Tensor) else type(matrix).__name__
+            raise TypeError(f"by_matrix: similar and dissimilar must be boolean tensors, got {got}")
+    shapes = [tuple(matrix.shape) for matrix in given]
+    if similar.ndim != 2 or len(set(shapes)) > 1 or (not reference and shapes[0][0] != shapes[0][1]):
+        wanted = "(B, R)" if reference else "(B, B); for a reference set give reference=True"
+        raise ShapeError(
+            f"by_matrix: matrices must have shape {wanted}, got {' and '.join(map(str, shapes))}"
+        )
+    positive = similar.clone()
+    negative = similar.logical_not() if dissimilar is None else dissimilar.clone()
+    if not reference:
+        positive.fill_diagonal_(False)
+        negative.fill_diagonal_(False)
+    if dissimilar is not None and bool((positive & negative).any()):
+        row, column = (int(i) for i in (positive & negative).nonzero()[0])
+        raise ParameterError(f"by_matrix: a pair is similar or dissimilar, got both for ({row}, {column})")
+    return PairMasks(positive, negative)
+
+
+def by_comparator(
+    labels: Tensor,
+    compare: Comparator,
+    ref_labels: Tensor | None = None,
+    differ: Comparator | None = None,
+) -> PairMasks:
+    """Similar means what a function of two labels says, for example of label sets or hierarchies.
+
+    Args:
+        labels: (B, ...): one label a row, of any shape, such as (B, C) for a set of C classes.
+        compare: called once on labels (B, 1, ...) and (1, R, ...), returns boolean (B, R), True for similar.
+            For rows that share a class: `lambda a, b: (a & b).any(-1)`.
+        ref_labels: (R, ...); without them the batch itself, where no sample pairs with itself.
+        differ: likewise, True for dissimilar; None: every pair that is not similar.
+
+    Raises TypeError or ShapeError for a function that returns something else.
+    """
+    others = labels if ref_labels is None else ref_labels
+    found = [None if f is None else f(labels.unsqueeze(1), others.unsqueeze(0)) for f in (compare, differ)]
+    wanted = (len(labels), len(others))
+    for result in found:
+        if isinstance(result, Tensor) and tuple(result.shape) != wanted:
+            raise ShapeError(
+                f"by_comparator: the function must return shape {wanted}, got {tuple(result.shape)}"
+            )
+    similar, dissimilar = found
+    assert similar is not None
+    return by_matrix(similar, dissimilar, reference=ref_labels is not None)
+
+
+def label_overlap(labels: Tensor, least: float, ref_labels: Tensor | None = None) -> PairMasks:
+    """Similar means label sets with a Jaccard overlap (common classes over all classes of both) of `least`.
+
+    labels: boolean (B, C), True for each class of a row; ref_labels (R, C), without them the batch itself.
+    Two empty sets are not similar. Raises ParameterError unless 0 < least <= 1.
+    """
+    if not 0 < least <= 1:
+        raise ParameterError(f"label_overlap: least must be a number > 0 and <= 1, got {least!r}")
+    others = labels if ref_labels is None else ref_labels
+    if labels.ndim != 2 or others.ndim != 2 or labels.shape[1] != others.shape[1]:
+        shapes = f"{tuple(labels.shape)} and {tuple(others.shape)}"
+        raise ShapeError(f"label_overlap: labels must be (B, C) and (R, C), got {shapes}")
+    if labels.dtype != torch.bool or others.dtype != torch.bool:
+        raise TypeError(f"label_overlap: labels must be boolean, got {labels.dtype} and {others.dtype}")
+    a, b = labels.double(), others.double()  # whole numbers: exact
+    common = a @ b.t()
+    union = a.sum(1, keepdim=True) + b.sum(1) - common
+    similar = (common > 0) & (common / union.clamp_min(1) >= least)
+    return by_matrix(similar, reference=ref_labels is not None)

@@ -52,8 +52,8 @@ def test_tiles_do_not_change_the_values(monkeypatch: pytest.MonkeyPatch) -> None
     x, y = sample(6)
     whole = [f(x, y).item() for f in (evaluation.recall_at_k, evaluation.map_at_r)]
     spread = evaluation.uniformity(x).item()
-    monkeypatch.setattr(evaluation, "_TILE_ENTRIES", 1)
-    monkeypatch.setattr(evaluation, "_MIN_ROWS", 7)
+    monkeypatch.setattr("losslib.tiles._TILE_ENTRIES", 1)
+    monkeypatch.setattr("losslib.tiles._MIN_ROWS", 7)
     assert [f(x, y).item() for f in (evaluation.recall_at_k, evaluation.map_at_r)] == whole
     assert evaluation.uniformity(x).item() == pytest.approx(spread, abs=1e-12)
 

@@ -96,3 +96,89 @@ def test_masks_as_index_tuple_equal_labels() -> None:
     x, y = torch.randn(8, 3), torch.arange(8) % 3
     by_masks = ContrastiveLoss()(x, indices_tuple=pairs.same_label(y).indices())
     torch.testing.assert_close(by_masks, ContrastiveLoss()(x, y))
+
+
+class TestByMatrix:
+    SIMILAR = torch.tensor([[1, 1, 0], [0, 1, 0], [1, 0, 0]], dtype=torch.bool)
+
+    def test_a_matrix_decides(self) -> None:
+        masks = pairs.by_matrix(self.SIMILAR)
+        assert listed(masks.positive) == [(0, 1), (2, 0)]  # need not be symmetric
+        assert listed(masks.negative) == [(0, 2), (1, 0), (1, 2), (2, 1)]
+        assert bool(self.SIMILAR[0, 0])  # the caller's matrix is as it was
+
+    def test_pairs_that_take_no_part(self) -> None:
+        dissimilar = torch.zeros(3, 3, dtype=torch.bool)
+        dissimilar[1, 2] = True
+        masks = pairs.by_matrix(self.SIMILAR, dissimilar)
+        assert listed(masks.negative) == [(1, 2)]
+        x = torch.eye(3)
+        # d(0, 1) = d(2, 0) = sqrt(2) pulls; d(1, 2) = sqrt(2) is beyond the margin of 1
+        assert float(ContrastiveLoss()(x, indices_tuple=masks.indices())) == pytest.approx(2**0.5)
+
+    def test_references(self) -> None:
+        masks = pairs.by_matrix(self.SIMILAR, reference=True)
+        assert listed(masks.positive) == [(0, 0), (0, 1), (1, 1), (2, 0)]
+        masks = pairs.by_matrix(self.SIMILAR[:2], reference=True)
+        assert masks.positive.shape == (2, 3)
+
+    def test_bad_matrices(self) -> None:
+        with pytest.raises(
+            ShapeError, match=r"\(B, B\); for a reference set give reference=True, got \(2, 3\)"
+        ):
+            pairs.by_matrix(self.SIMILAR[:2])
+        with pytest.raises(ShapeError, match=r"got \(3, 3\) and \(2, 3\)"):
+            pairs.by_matrix(self.SIMILAR, self.SIMILAR[:2])
+        with pytest.raises(TypeError, match=r"boolean tensors, got torch\.int64"):
+            pairs.by_matrix(self.SIMILAR.long())
+        with pytest.raises(ParameterError, match=r"got both for \(0, 1\)"):
+            pairs.by_matrix(self.SIMILAR, self.SIMILAR)
+
+
+class TestByComparator:
+    SETS = torch.tensor([[1, 1, 0], [0, 1, 1], [0, 0, 1], [0, 0, 0]], dtype=torch.bool)
+
+    def test_a_shared_class(self) -> None:
+        masks = pairs.by_comparator(self.SETS, lambda a, b: (a & b).any(-1))
+        assert listed(masks.positive) == [(0, 1), (1, 0), (1, 2), (2, 1)]
+        assert listed(masks.negative) == [
+            (i, j) for i in range(4) for j in range(4) if i != j and (i, j) not in listed(masks.positive)
+        ]
+
+    def test_three_ways_and_references(self) -> None:
+        ages = torch.tensor([10.0, 20.0])
+        masks = pairs.by_comparator(
+            ages,
+            lambda a, b: (a - b).abs() < 2,
+            torch.tensor([11.0, 14.0, 30.0, 20.0]),
+            differ=lambda a, b: (a - b).abs() > 5,
+        )
+        assert listed(masks.positive) == [(0, 0), (1, 3)]
+        assert listed(masks.negative) == [(0, 2), (0, 3), (1, 0), (1, 1), (1, 2)]
+
+    def test_equality_is_the_rule_of_labels(self) -> None:
+        y = torch.arange(9) % 4
+        by_label, by_function = pairs.same_label(y), pairs.by_comparator(y, lambda a, b: a == b)
+        assert torch.equal(by_label.positive, by_function.positive)
+        assert torch.equal(by_label.negative, by_function.negative)
+
+    def test_functions_that_return_something_else(self) -> None:
+        with pytest.raises(ShapeError, match=r"must return shape \(4, 4\), got \(4, 4, 3\)"):
+            pairs.by_comparator(self.SETS, lambda a, b: a & b)
+        with pytest.raises(TypeError, match=r"boolean tensors, got torch\.float32"):
+            pairs.by_comparator(torch.zeros(4), lambda a, b: a - b)
+
+
+def test_label_overlap() -> None:
+    # Jaccard: {0,1} and {1,2} 1/3, {1,2} and {2} 1/2, {0,1} and {2} 0; nothing with the empty set
+    sets = TestByComparator.SETS
+    assert listed(pairs.label_overlap(sets, 0.5).positive) == [(1, 2), (2, 1)]
+    assert listed(pairs.label_overlap(sets, 1 / 3).positive) == [(0, 1), (1, 0), (1, 2), (2, 1)]
+    assert listed(pairs.label_overlap(sets, 0.51, sets[1:]).positive) == [(1, 0), (2, 1)]
+    assert int(pairs.label_overlap(sets, 0.5).negative.sum()) == 10
+    with pytest.raises(ParameterError, match="least must be a number > 0 and <= 1"):
+        pairs.label_overlap(sets, 0.0)
+    with pytest.raises(TypeError, match="must be boolean"):
+        pairs.label_overlap(sets.long(), 0.5)
+    with pytest.raises(ShapeError, match=r"\(B, C\) and \(R, C\)"):
+        pairs.label_overlap(sets, 0.5, sets[:, :2])
