@@ -1,0 +1,51 @@
+"""`/health`: counts of runs by state, and nothing by which one could find a run."""
+
+import asyncio
+import json
+import time
+
+from starlette.requests import Request
+
+from lab.config import RunConfig
+from ui.health import answer, health_routes
+from ui.server import scheduler
+
+SMALL = RunConfig(data="blobs", data_options={"points": 120}, batch=24, per_class=4, steps=50)
+
+
+def asked():
+    response = asyncio.run(answer(Request({"type": "http"})))
+    assert response.status_code == 200
+    assert response.headers["cache-control"] == "no-store"
+    return response.body.decode()
+
+
+def test_runs_are_counted_by_state_without_their_tokens():
+    before = len(scheduler().runs)
+    run = scheduler().open(SMALL)
+    try:
+        deadline = time.monotonic() + 30
+        while run.state != "ready":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        report = json.loads(asked())
+        assert report["status"] == "ok"
+        assert report["runs"] == before + 1
+        assert report["states"]["ready"] >= 1
+        assert sum(report["states"].values()) == report["runs"]
+        assert report["limits"]["drop_after"] == 55.0
+        assert run.token not in asked()
+        assert set(report) == {"status", "runs", "states", "viewers", "limits"}
+    finally:
+        scheduler().close(run.token)
+    assert json.loads(asked())["runs"] == before
+
+
+def test_before_the_warm_up_it_says_starting(monkeypatch):
+    monkeypatch.setattr("ui.health.scheduler_if_started", lambda: None)
+    assert json.loads(asked()) == {"status": "starting"}
+
+
+def test_the_address_is_under_the_base_path_too(monkeypatch):
+    monkeypatch.setattr("ui.live.route.streamlit_config.get_option", lambda name: "lab/x")
+    assert [route.path for route in health_routes()] == ["/health", "/lab/x/health"]

@@ -1,0 +1,96 @@
+"""Presets in the app: cards on Home, and the recording on Train until it is trained."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lab import presets
+from tests.ui.test_pages import healthy, wait
+from ui.server import scheduler
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def opened():
+    before = {run.token for run in scheduler().runs}
+
+    def open_train(**query):
+        at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+        at.switch_page("pages/train.py")
+        for key, value in query.items():
+            at.query_params[key] = value
+        at.run()
+        run = scheduler().get(at.session_state["run.token"])
+        wait(lambda: run.state not in ("queued", "preparing"), run)
+        return at, run
+
+    yield open_train
+    for run in scheduler().runs:
+        if run.token not in before:
+            scheduler().close(run.token)
+
+
+def test_every_preset_has_a_card_with_its_picture_and_link():
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    healthy(at, "home")
+    links = {link.proto.label: link.proto for link in at.get("page_link")}
+    pictures = [block.proto.body for block in at.get("html") if "preset-picture" in block.proto.body]
+    texts = [text.value for text in at.markdown]
+    assert len([text for text in pictures if "data:image/svg+xml;base64," in text]) == len(presets.presets())
+    for preset in presets.presets():
+        link = links[f"**{preset.title}**"]
+        assert f"preset={preset.name}" in link.query_string
+        assert f"data={preset.settings['data']}" in link.query_string
+        assert preset.look in texts
+        assert not preset.cure or f"**Cure.** {preset.cure}" in texts
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_preset_shows_its_recording_and_says_what_to_look_for(whole, opened):
+    preset = presets.get("collapse")
+    at, run = opened(preset="collapse", **(preset.settings if whole else {}))
+    healthy(at, "train")
+    assert (run.state, run.step) == ("recorded", 300)
+    assert run.recording is preset.recording()
+    assert run.config == preset.config()
+    [info] = [info.value for info in at.info]
+    assert preset.look in info
+    assert preset.cure in info
+
+
+def test_play_trains_the_settings_shown_from_step_0(opened):
+    at, run = opened(preset="collapse", **presets.get("collapse").settings)
+    at.get_by_key("lr").set_value(0.001).run()
+    assert (run.state, run.step, run.config.lr) == ("recorded", 300, 0.001)
+    assert run.config.events == ()
+    assert not at.info, "other settings than the preset's: its text would be wrong"
+    run.attach("test")
+    [step] = [button for button in at.button if button.label == "Step"]
+    step.click().run()
+    wait(lambda: run.step == 1, run)
+    assert run.shown is None
+    assert run.recording.frames[-1].learning_rate == 0.001
+    assert not [info.value for info in at.info if "not in the run shown" in info.value]
+
+
+def test_reset_leaves_the_recording(opened):
+    at, run = opened(preset="just_the_loss", **presets.get("just_the_loss").settings)
+    [reset] = [button for button in at.button if button.label == "Reset"]
+    reset.click().run()
+    wait(lambda: run.state == "ready", run)
+    assert (run.step, run.shown, run.config) == (0, None, presets.get("just_the_loss").config())
+
+
+def test_a_link_with_other_settings_than_its_preset_is_a_plain_run(opened):
+    at, run = opened(preset="collapse", **{**presets.get("collapse").settings, "seed": "5"})
+    assert (run.state, run.step, run.config.seed) == ("ready", 0, 5)
+    assert not at.info
+
+
+def test_an_unknown_preset_is_said(opened):
+    at, run = opened(preset="colapse", data="blobs")
+    [warning] = [warning.value for warning in at.warning]
+    assert "No preset is called 'colapse'; did you mean collapse?" in warning
+    assert (run.state, run.config.data) == ("ready", "blobs")
