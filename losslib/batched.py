@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from losslib.base import BaseLoss
+from losslib.base import BaseLoss, PairLoss
 from losslib.direct import DirectLoss
 from losslib.inputs import Batch
+from losslib.pair_matrix import Pairs
 from losslib.params import Integer, Param
 from losslib.precision import without_autocast
 from losslib.proxies import ProxyLoss
@@ -98,6 +99,8 @@ class _Backward:
     def run(self) -> Tensor:
         """The value; the gradients are kept."""
         ledger, drawn = Ledger(), _random_state(self.batch.embeddings)
+        self._check_rows()
+        _set_random_state(self.batch.embeddings, drawn)
         with torch.no_grad():
             for chunk in self._chunks():
                 self._share(chunk, ledger)
@@ -112,13 +115,37 @@ class _Backward:
                 total = total + self._differentiated(penalty)
         return total
 
-    def _chunks(self) -> Iterator[Batch]:
+    def _check_rows(self) -> None:
+        """Refuse a loss that did not say that the terms of an anchor depend on the distances of others."""
+        loss = self.loss
+        if not isinstance(loss, PairLoss) or type(loss).compute is not PairLoss.compute:
+            return
+        chunk = next(self._chunks(max(self.size, 2)), None)
+        if chunk is None:
+            return
+        with torch.inference_mode(False), torch.enable_grad():
+            values = loss.distance(chunk.embeddings, chunk.ref_emb).detach().requires_grad_()
+            terms = loss.terms(Pairs(values, chunk, loss.distance)).values()
+            sums = [term.per_anchor(len(values))[0][::2].sum() for term in terms if not term.reduced]
+            pulls = [s for s in sums if s.requires_grad]
+            if not pulls:
+                return
+            (pull,) = torch.autograd.grad(
+                pulls, values, [torch.ones_like(s) for s in pulls], allow_unused=True
+            )
+        if pull is not None and bool(pull[1::2].any()):
+            raise ValueError(
+                f"anchor_batched_backward: {type(loss).__name__} does not split by anchor: the terms of one "
+                "anchor depend on the distances of others"
+            )
+
+    def _chunks(self, size: int | None = None) -> Iterator[Batch]:
         """The batch, so many anchors at a time; a batch that is its own reference refers to all of itself."""
-        whole = self.batch
+        whole, size = self.batch, size or self.size
         assert whole.labels is not None
         among_themselves = whole.ref_emb is None and not isinstance(self.loss, ProxyLoss)
-        for start in range(0, len(whole.embeddings), self.size):
-            stop = min(start + self.size, len(whole.embeddings))
+        for start in range(0, len(whole.embeddings), size):
+            stop = min(start + size, len(whole.embeddings))
             chunk = replace(whole, embeddings=whole.embeddings[start:stop], labels=whole.labels[start:stop])
             if among_themselves:
                 chunk.ref_emb, chunk.ref_labels = whole.embeddings, whole.labels

@@ -67,7 +67,14 @@ class CrossBatchMemory(nn.Module):
         self.register_buffer("label_memory", torch.zeros(self.memory_size, dtype=torch.int64))
         self.position, self.fill = 0, 0
 
-    def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any = None) -> Any:
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        indices_tuple: Any = None,
+        ref_emb: None = None,
+        ref_labels: None = None,
+    ) -> Any:
         """The loss of a batch against the memory; then the batch is remembered.
 
         Args:
@@ -75,10 +82,12 @@ class CrossBatchMemory(nn.Module):
             labels: (B,), compared by equality.
             indices_tuple: further pairs or triplets within the batch, of its rows; they are added to those
                 of the memory.
+            ref_emb, ref_labels: refused; the references are the memory. (Other wrappers pass None.)
 
         Raises ShapeError for a batch that is too large or does not fit, ValueError for another dtype or
         device than the memory's. The memory is then as before.
         """
+        _refuse_references(ref_emb, ref_labels)
         batch, rows, classes = self._against_memory(embeddings, labels)
         if self.miner is None and indices_tuple is None and _reads_masks(self.loss):
             value = _on_pair_matrix(self.loss, embeddings, batch)
@@ -87,9 +96,17 @@ class CrossBatchMemory(nn.Module):
         self._remember(rows, classes, len(embeddings))
         return value
 
-    def loss_terms(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any = None) -> dict[str, Term]:
+    def loss_terms(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        indices_tuple: Any = None,
+        ref_emb: None = None,
+        ref_labels: None = None,
+    ) -> dict[str, Term]:
         """The unreduced terms by name; nothing is remembered."""
         loss: Any = self.loss
+        _refuse_references(ref_emb, ref_labels)
         batch, _, _ = self._against_memory(embeddings, labels)
         terms: dict[str, Term] = loss.loss_terms(*self._arguments(embeddings, batch, indices_tuple))
         return terms
@@ -179,6 +196,11 @@ class CrossBatchMemory(nn.Module):
     def extra_repr(self) -> str:
         """The options, for printing."""
         return f"embedding_size={self.embedding_size}, memory_size={self.memory_size}, fill={self.fill}"
+
+
+def _refuse_references(ref_emb: Any, ref_labels: Any) -> None:
+    if ref_emb is not None or ref_labels is not None:
+        raise ValueError("CrossBatchMemory: takes no ref_emb, because its references are its memory")
 
 
 def _checked(name: str, value: Any) -> int:

@@ -87,6 +87,9 @@ class MultipleLosses(nn.Module):
                 raise TypeError(f"MultipleLosses: losses[{name!r}] must be a loss, got {loss!r}")
         self.losses = nn.ModuleDict(named)
         self.miners = {k: m for k, m in _named("miners", miners or {}, named).items() if m is not None}
+        for name, miner in self.miners.items():
+            if not callable(miner):
+                raise TypeError(f"MultipleLosses: miners[{name!r}] must be callable, got {miner!r}")
         self.weights = dict.fromkeys(named, 1.0) | _named("weights", weights or {}, named)
         for name, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(weight):

@@ -118,6 +118,10 @@ class ManifoldLoss(BaseLoss):
         """Raises TypeError unless values are cosines."""
         require_cosine(self, distance)
 
+    def not_by_anchor(self, has_reference: bool) -> str:
+        """Why it does not split by anchor."""
+        return "its walks lead over all rows of the batch"
+
     def compute(self, batch: Batch) -> dict[str, Term]:
         """`loss`, already reduced."""
         owner, x = type(self).__name__, batch.embeddings

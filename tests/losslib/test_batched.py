@@ -275,9 +275,19 @@ class Centred(PairLoss):
         return {"loss": reduced_term(pairs.values.mean())}
 
 
+class HeldAgainstTheMean(PairLoss):
+    """Another: one value a pair, but held against the mean of all."""
+
+    title, family = "Held against the mean", "pair"
+
+    def terms(self, pairs: Any) -> dict[str, Term]:
+        return {"loss": pairs.over_positives((pairs.values - pairs.values.mean()).square())}
+
+
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
+        (HeldAgainstTheMean(), "HeldAgainstTheMean .* one anchor depend on the distances of others"),
         (DecoupledContrastiveLoss(sigma=0.5), "with sigma its weights share one mean"),
         (ThresholdConsistentMarginLoss(), "it is one mean over the violating pairs"),
         (MultipleLosses([ContrastiveLoss()]), "takes one loss of losslib, got MultipleLosses"),

@@ -309,6 +309,12 @@ def test_any_loss_that_takes_references() -> None:
     memory, first, second = (CrossBatchMemory(loss, 4, 7) for loss in (both, ContrastiveLoss(), NTXentLoss()))
     for x, y in batches(13):
         torch.testing.assert_close(memory(x, y), first(x, y) + second(x, y))
+    outer = MultipleLosses([CrossBatchMemory(ContrastiveLoss(), 4, 7), NTXentLoss()], weights=[0.5, 1])
+    alone = CrossBatchMemory(ContrastiveLoss(), 4, 7)
+    for x, y in batches(13):
+        torch.testing.assert_close(outer(x, y), 0.5 * alone(x, y) + NTXentLoss()(x, y))
+    with pytest.raises(ValueError, match="takes no ref_emb, because its references are its memory"):
+        alone(x, y, None, x, y)
     refusing = CrossBatchMemory(catalog.get("ArcFaceLoss")(num_classes=3, embedding_size=4), 4, 7)
     with pytest.raises(ValueError, match="ArcFaceLoss"):
         refusing(*((x.float(), y) for x, y in batches()).__next__())

@@ -52,12 +52,11 @@ class TestViews:
 
     @pytest.mark.parametrize("name", PAIR_LOSSES)
     def test_more_views_and_every_loss(self, name: str) -> None:
-        loss = catalog.get(name)()
-        labels = torch.arange(5)
-        symmetric = SelfSupervisedLoss(loss)(A, B, C)
-        torch.testing.assert_close(symmetric, loss(torch.cat([A, B, C]), labels.repeat(3)))
-        asymmetric = SelfSupervisedLoss(loss, symmetric=False)(A, B, C)
-        torch.testing.assert_close(asymmetric, loss(A, labels, None, torch.cat([B, C]), labels.repeat(2)))
+        make, labels = catalog.get(name), torch.arange(5)  # anew for each call: a loss may remember batches
+        symmetric = SelfSupervisedLoss(make())(A, B, C)
+        torch.testing.assert_close(symmetric, make()(torch.cat([A, B, C]), labels.repeat(3)))
+        asymmetric = SelfSupervisedLoss(make(), symmetric=False)(A, B, C)
+        torch.testing.assert_close(asymmetric, make()(A, labels, None, torch.cat([B, C]), labels.repeat(2)))
 
     def test_terms(self) -> None:
         terms = SelfSupervisedLoss(SupConLoss()).loss_terms(A, B)
@@ -154,6 +153,7 @@ class TestMultipleLosses:
                 "must be a finite number",
             ),
             ({"losses": [NTXentLoss()], "miners": {"1": print}}, ParameterError, "miners must be named"),
+            ({"losses": [NTXentLoss()], "miners": ["hard"]}, TypeError, r"miners\['0'\] must be callable"),
         ],
     )
     def test_bad_arguments(self, arguments: dict[str, Any], error: type[Exception], message: str) -> None:
