@@ -75,7 +75,7 @@ class TripletDifferences:
             yield difference, torch.ones_like(difference), anchors, positives, negatives
             return
         rows, width = self.separation.shape
-        step = max(1, max(_BLOCK, 4 * rows * width) // max(1, self.columns.shape[1] * width))
+        step = max(1, max(_BLOCK, rows * width) // max(1, self.columns.shape[1] * width))
         numbers = torch.arange(rows, device=self.separation.device)
         place = torch.arange(self.columns.shape[1], device=self.separation.device)
         kept = place < self.positive.sum(1, keepdim=True)
@@ -91,4 +91,4 @@ class TripletDifferences:
             )
 
 
-_BLOCK = 1 << 16  # triplets in memory at a time, or four matrices where that is more
+_BLOCK = 1 << 16  # triplets in memory at a time, or one matrix where that is more

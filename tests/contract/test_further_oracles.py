@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tests.contract.inputs import Inputs, balanced, reference, rows, unbalanced, value_and_gradients
 from tests.contract.parts import make_distance, make_reducer
+from tests.contract.registered import build
 from tests.oracles import oracle
 
 # of their own code: a list used as an index, and numpy's protocol for a tensor
@@ -151,7 +152,7 @@ def assert_same(got: Any, want: Any, rtol: float) -> None:
         for kind in case[5]
     ],
 )
-def test_a_pairwise_oracle_equals_pml(
+def test_a_pairwise_oracle_and_the_library_equal_pml(
     name: str, options: Any, theirs: Any, distance: Any, reducer: Any, kind: str, rtol: float
 ) -> None:
     given: Inputs = KINDS[kind]()
@@ -163,10 +164,11 @@ def test_a_pairwise_oracle_equals_pml(
 
     expected = value_and_gradients(pml_loss(name, theirs, distance, reducer), given)
     assert abs(float(expected[0])) > 1e-4, "an input on which the loss is 0 shows nothing"
-    got = value_and_gradients(ours, given)
-    if name == "AngularLoss":
-        got, expected = along_the_sphere(got, given), along_the_sphere(expected, given)
-    assert_same(got, expected, rtol)
+    for call in (ours, build(name, options, distance, reducer)):
+        got, want = value_and_gradients(call, given), expected
+        if name == "AngularLoss":
+            got, want = along_the_sphere(got, given), along_the_sphere(want, given)
+        assert_same(got, want, rtol)
 
 
 CLASSES, SIZE = 6, 4
@@ -239,3 +241,12 @@ def test_smooth_ap_equals_pml_on_sorted_classes_of_one_size() -> None:
     expected = losses.SmoothAPLoss(temperature=0.1)(x, labels)
     got = oracle("SmoothAPLoss").value(x, labels, options={"temperature": 0.1})
     torch.testing.assert_close(got, expected.double(), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("kind", ["balanced", "unbalanced"])
+def test_dynamic_soft_margin_equals_pml_on_its_first_batch(kind: str) -> None:
+    given = KINDS[kind]()
+    expected = losses.DynamicSoftMarginLoss()(given.embeddings, given.labels).detach()
+    for call in (oracle("DynamicSoftMarginLoss").value, build("DynamicSoftMarginLoss")):
+        got = call(given.embeddings, given.labels)
+        torch.testing.assert_close(got, expected, rtol=1e-6, atol=0)  # their bins are kept in float32
