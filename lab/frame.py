@@ -47,6 +47,17 @@ class Histogram(NamedTuple):
     negative: NDArray[np.int32]
 
 
+class Glance(NamedTuple):
+    """What the map and the histograms look like between two frames; it is not recorded.
+
+    step is the number of updates made; positions (N, 2) and histogram are as in a `Frame`.
+    """
+
+    step: int
+    positions: NDArray[np.float32]
+    histogram: Histogram
+
+
 @dataclass(frozen=True, eq=False)
 class BatchView:
     """The step's batch before the update, rows ordered by class.

@@ -13,6 +13,7 @@ import datasets
 from datasets import Dataset
 from lab.audience import Watched
 from lab.config import Event, RunConfig, check_event, folded, in_force
+from lab.glances import Glances
 from lab.recording import Recording
 from lab.run import Run
 from losslib.errors import ParameterError
@@ -21,10 +22,6 @@ from losslib.types import Mark
 if TYPE_CHECKING:
     from lab.scheduler import Scheduler
 
-STATES = (
-    *("queued", "preparing", "recorded", "ready", "running", "paused"),
-    *("finished", "diverged", "failed", "closed"),
-)
 UNWATCHED = "Paused, because nobody was watching; Play goes on."
 _LOG = logging.getLogger("lab")
 
@@ -38,7 +35,8 @@ class LiveRun(Watched):
     Attributes:
         token: unguessable name.
         owner: whose run it is, for limits.
-        state: one of `STATES`.
+        state: "queued", "preparing", "recorded", "ready", "running", "paused", "finished", "diverged",
+            "failed" or "closed".
         reason: one sentence on why it is in that state, or "".
         step: updates made so far.
         recording: frames so far, or None before the first.
@@ -46,6 +44,7 @@ class LiveRun(Watched):
         probe: data set indices of the map's points, once loaded.
         speed: steps a second, or None for as fast as it goes. It never changes what is computed.
         marks: margins and temperature in force.
+        glances: what was seen between frames.
         version: number of changes so far.
     """
 
@@ -61,6 +60,7 @@ class LiveRun(Watched):
         self.data: Dataset | None = None
         self.probe: NDArray[np.integer[Any]] | None = None
         self.marks: tuple[Mark, ...] = ()
+        self.glances = Glances(scheduler.clock)
         self.due = scheduler.clock()
         self._scheduler = scheduler
         self._config = config
@@ -218,7 +218,8 @@ class LiveRun(Watched):
             return True
         if self._run is None:
             return False
-        if self._changes or (self._by_hand > 0 and self.state == "paused"):
+        unseen = self.unwatched_since is None and self.glances.owed(self._run)
+        if self._changes or (self.state == "paused" and (self._by_hand > 0 or unseen)):
             return True
         return self.state == "running" and (self._speed is None or now >= self.due)
 
@@ -258,6 +259,7 @@ class LiveRun(Watched):
     def _prepare(self) -> None:
         with self._lock:
             config, shown = self._config, self._shown
+            self.glances = Glances(self._clock)
         if shown is not None:
             self._show(shown)
             return
@@ -303,6 +305,8 @@ class LiveRun(Watched):
                 self.due = max(self.due + 1 / self._speed, now - 0.1)
             if frame is not None or now >= end or (self._speed is not None and now < self.due):
                 break
+        if run is not None and not run.diverged and self.unwatched_since is None:
+            self.glances.look(run, self.state != "running", self._scheduler.busy)
         with self._lock:
             if self._run is run and run is not None:
                 self._settle(self.state)

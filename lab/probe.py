@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from datasets import Dataset
-from lab.frame import Frame, Histogram, snapped
+from lab.frame import Frame, Glance, Histogram, snapped
 from lab.metrics import as_measured, collapse, quality
 from lab.projections import project
 
@@ -69,6 +69,16 @@ class Probe:
             quality(measured, self.labels.to(measured.device), with_map),
             collapse(embeddings),
         )
+
+    def glance(self, step: int, embeddings: Tensor, loss: nn.Module) -> Glance | None:
+        """Map and histograms alone, which cost little; the next frame is as if nobody had looked."""
+        if not bool(embeddings.isfinite().all()):
+            return None
+        before = self.state
+        positions = snapped(project(embeddings.float(), self.previous).cpu().numpy())
+        seen = Glance(step, positions, self._histogram(embeddings, loss))
+        self.state = before
+        return seen
 
     @property
     def state(self) -> tuple[Tensor | None, tuple[float, float] | None]:

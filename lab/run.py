@@ -16,9 +16,9 @@ import datasets
 from lab.batchview import BatchLook, look_at_batch
 from lab.config import LEARNING_RATE, Event, RunConfig, check_event
 from lab.devices import one_thread, resolve_device
-from lab.frame import Frame
+from lab.frame import Frame, Glance
 from lab.probe import Probe
-from lab.randomness import RandomState
+from lab.randomness import RandomState, undisturbed
 from lab.recording import Recording, is_frame_step
 from lab.runfile import provenance
 from lab.trainer import Trainer
@@ -108,6 +108,15 @@ class Run:
             return None
         with self.random.swapped_in():
             return self._step(self.steps_done + 1, look)
+
+    def glance(self) -> Glance | None:
+        """Map and histograms as they are now, not recorded; None when they are not finite.
+
+        The run goes on as if it had not been looked at: its recording stays the same, bit for bit.
+        """
+        with undisturbed():
+            embeddings = self.trainer.embed(self._probe_rows)
+            return self.probe.glance(self.steps_done, embeddings, self.trainer.loss)
 
     def change(self, name: str, value: Any) -> Event:
         """Set a loss option, or "lr", from the next step on; recorded as an event of the config.

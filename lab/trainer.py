@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -65,7 +66,12 @@ class Trainer:
         self.encoder = encoder.to(device)
         self.loss: Any = build_loss(config, labels, len(data.class_names)).to(device)
         self.parameters = [*self.encoder.parameters(), *self.loss.parameters()]
-        self.optimizer = build_optimizer(config, self.parameters)
+        self._config = config
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Built for the first update: torch imports 0.8 s of machinery for it, which no first frame needs."""
+        return build_optimizer(self._config, self.parameters)
 
     def draw(self) -> Tensor:
         """Rows of the next batch among the training points, (B,), on the CPU."""

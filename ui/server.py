@@ -42,9 +42,12 @@ def warm_up() -> None:
     """Imports what the first run needs, so that the first visitor does not wait for it."""
     try:
         import datasets
+        from lab.settings import settings
         from ui.live.feed import squeezed_images
 
+        settings()
         squeezed_images(datasets.load("mnist"))
+        first_pictures_first()
         first_step()
     except Exception:
         _LOG.exception("warm-up failed; the first page will say why")
@@ -53,11 +56,22 @@ def warm_up() -> None:
     gc.freeze()
 
 
+def first_pictures_first(patience: float = 2.0) -> None:
+    """Waits until who came at once has a picture: it needs no optimiser, which is the rest of the warm-up."""
+    deadline = time.monotonic() + patience
+    waiting = ("queued", "preparing")
+    while time.monotonic() < deadline and all(run.state in waiting for run in scheduler().runs):
+        time.sleep(0.05)
+
+
 def first_step(patience: float = 60.0) -> None:
     """One step of a tiny run on the worker: torch imports a lot of machinery at its first update."""
+    import torch
+
     from lab.config import RunConfig
 
     tiny = RunConfig(data="blobs", data_options={"points": 40}, batch=8, per_class=2, steps=1)
+    torch.optim.Adam([torch.zeros(1)])  # imports most of it here, not on the worker that all runs share
     run = scheduler().open(tiny)
     run.play()
     deadline = time.monotonic() + patience

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lab.config import RunConfig
+from lab.frame import Glance
 from losslib.errors import ParameterError
 from ui.errors import explain
 from ui.live.about import TERMS, describe
@@ -16,7 +17,7 @@ from ui.live.feed import Feed
 from ui.navigation import ROOT, entries, read_entry
 from ui.server import scheduler
 
-KINDS = {1: "hello", 2: "frame", 3: "state", 4: "images"}
+KINDS = {1: "hello", 2: "frame", 3: "state", 4: "images", 5: "glance"}
 
 
 def opened(**settings):
@@ -68,6 +69,35 @@ def test_parts_of_the_history_add_up_to_the_whole():
         seen += contents(packet)[1]
     assert sorted(seen) == sorted(steps), "each frame once"
     assert seen[7] == 30, "the newest with the first packet"
+    scheduler().close(run.token)
+
+
+def test_a_glance_is_sent_once_and_only_where_it_is_newer_than_the_frames():
+    run = opened(data="blobs", data_options={"points": 80}, batch=16, per_class=2, steps=300)
+    run.advance(213)  # not a regular frame's step, but a frame asked for by hand
+    until(lambda: run.step == 213)
+    run.glances.newest = Glance(213, run.recording.latest.positions, run.recording.latest.histogram)
+    feed = Feed(run)
+    kinds = []
+    while packet := feed.packet():
+        kinds += contents(packet)[0]
+    assert "glance" not in kinds
+    run.glances.newest = run.glances.newest._replace(step=217)
+    assert contents(feed.packet())[0] == ["glance"]
+    assert feed.packet() == b""
+    scheduler().close(run.token)
+
+
+def test_pictures_do_not_wait_for_ever_while_it_trains():
+    run = opened(data="digits", batch=32, per_class=2)
+    feed = Feed(run)
+    seen = []
+    for step in range(1, 40):  # something new each time
+        latest = run.recording.latest
+        run.glances.newest = Glance(step, latest.positions, latest.histogram)
+        seen.append(contents(feed.packet())[0])
+    assert sum("images" in kinds for kinds in seen) == 1
+    assert all("glance" in kinds for kinds in seen)
     scheduler().close(run.token)
 
 

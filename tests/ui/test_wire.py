@@ -7,9 +7,9 @@ import zlib
 import numpy as np
 import pytest
 
-from lab.frame import BatchView, Frame, Histogram, PairShare, TermSummary
+from lab.frame import BatchView, Frame, Glance, Histogram, PairShare, TermSummary
 from losslib.types import Mark
-from ui.live.wire import pack_frame, pack_hello, pack_images, pack_state, quantise
+from ui.live.wire import pack_frame, pack_glance, pack_hello, pack_images, pack_state, quantise
 
 
 def messages(packet):
@@ -44,6 +44,17 @@ def make_frame(**changes):
         "marks": (Mark("line", "negative", 1.0, "m_{neg}", "negative margin"),),
     }
     return Frame(**{**values, **changes})
+
+
+def test_glance_is_what_the_format_says_byte_for_byte():
+    frame = make_frame()
+    glance = Glance(9, frame.positions, frame.histogram)
+    [(version, kind, epoch, body)] = messages(pack_glance(3, glance, sent_ms=1234.5))
+    assert (version, kind, epoch) == (1, 5, 3)
+    expected = struct.pack("<III5fd", 9, 3, 2, -1.0, 0.0, 2.0 / 65535, 0.0, 2.0, 1234.5)
+    expected += struct.pack("<4f", 3, 0, 1, 4)
+    expected += struct.pack("<6H", 0, 0, 65535, 32768, 32768, 16384)
+    assert body == expected
 
 
 def test_frame_is_what_the_format_says_byte_for_byte():

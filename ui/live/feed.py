@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from lab.insights import insights
 from ui.live.about import describe
-from ui.live.wire import mark_notes, pack_frame, pack_hello, pack_images, pack_state, squeeze
+from ui.live.wire import mark_notes, pack_frame, pack_glance, pack_hello, pack_images, pack_state, squeeze
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 # Besides the newest frame a packet carries a few older ones, so that scrubbing has no gaps.
 OLDER_FRAMES = 7
+FRAMES_BEFORE_IMAGES = 10
 LARGEST_IMAGES = 16_000_000
 
 # From a random start: after a restart of the server a number means another recording.
@@ -43,9 +43,10 @@ class Feed:
         self.run = run
         self._skip = skip
         self.epoch = 0
-        self.frames_sent = 0
+        self.frames_sent = 0  # glances included
         self._recording: Recording | None = None
         self._sent: set[int] = set()
+        self._glanced = 0
         self._told: dict[str, Any] = {}
         self._owes_images = False
         self._wants_images = images
@@ -78,7 +79,7 @@ class Feed:
         parts: list[bytes] = []
         if recording is not self._recording:
             self._recording = recording
-            self._sent = set()
+            self._sent, self._glanced = set(), 0
             self._told = {}
             self.epoch = epoch_of(recording)
             about = describe(recording.config, recording.labels, recording.class_names)
@@ -88,11 +89,23 @@ class Feed:
         if waiting:
             chosen = [*self._older(waiting[:-1]), waiting[-1]]
             parts += [self._one(recording, frame) for frame in chosen]
-        elif self._owes_images and data.images is not None and data.images.nbytes <= LARGEST_IMAGES:
+        parts += self._glance(frames[-1].step)
+        rest = not parts or self.frames_sent >= FRAMES_BEFORE_IMAGES
+        if rest and self._owes_images and data.images is not None and data.images.nbytes <= LARGEST_IMAGES:
             # Pictures come after the first frames: they are only needed once somebody points at something.
             self._owes_images = False
             parts.append(pack_images(self.epoch, data.images, squeezed_images(data)))
         return parts
+
+    def _glance(self, framed: int) -> list[bytes]:
+        """What was seen after the newest frame, unless it was sent."""
+        glances = self.run.glances
+        glance = glances.newest
+        if glance is None or glance.step <= max(framed, self._glanced):
+            return []
+        self._glanced = glance.step
+        self.frames_sent += 1
+        return [pack_glance(self.epoch, glance, glances.taken * 1000)]
 
     def _older(self, waiting: list[Frame]) -> list[Frame]:
         start = self._skip % max(1, len(waiting))
@@ -101,7 +114,7 @@ class Feed:
     def _one(self, recording: Recording, frame: Frame) -> bytes:
         self._sent.add(frame.step)
         self.frames_sent += 1
-        return pack_frame(self.epoch, frame, insights(recording, frame), sent_ms=time.time() * 1000)
+        return pack_frame(self.epoch, frame, insights(recording, frame), self.run.glances.taken * 1000)
 
 
 def epoch_of(recording: Recording) -> int:

@@ -14,6 +14,7 @@ Bodies by kind:
   u16 class of each batch row, u8 pair weights (rows × rows), padding, JSON (marks, insights,
   terms, pairs).
   A coordinate is `low + q * scale` with one scale for both axes.
+- GLANCE: `GLANCE_HEAD`, then bins and coordinates as in FRAME: the map and histograms between two frames.
 - STATE: JSON (state, reason, step, total, speed, events, marks in force).
 - IMAGES: u32 count, u32 height, u32 width, u32 length, then zlib-compressed u8 pixels, one image a sample.
 
@@ -36,17 +37,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lab.frame import Frame
+    from lab.frame import Frame, Glance
     from lab.insights import Insight
     from losslib.types import Mark
 
     Array: TypeAlias = NDArray[Any]
 
 VERSION = 1
-HELLO, FRAME, STATE, IMAGES = 1, 2, 3, 4
+HELLO, FRAME, STATE, IMAGES, GLANCE = 1, 2, 3, 4, 5
 HEADER = struct.Struct("<BBHI")
 # step, points, batch rows, bins, then the numbers of FRAME_NUMBERS as f32, then the time sent in ms as f64.
 FRAME_HEAD = struct.Struct("<IIII16fd")
+# step, points, bins, then x_low, y_low, scale and the histogram's ends as f32, then the time sent in ms.
+GLANCE_HEAD = struct.Struct("<III5fd")
 FRAME_NUMBERS = (
     "loss",
     "active_share",
@@ -107,7 +110,7 @@ def squeeze(images: Array) -> bytes:
 def pack_frame(epoch: int, frame: Frame, insights: Sequence[Insight] = (), sent_ms: float = 0.0) -> bytes:
     """One frame of a recording with what it says in words.
 
-    `sent_ms` is the time it leaves, for measuring the way to the screen.
+    `sent_ms` is when it was made, in ms since 1970, for measuring the way to the screen.
     """
     low, scale, positions = quantise(frame.positions)
     batch = frame.batch
@@ -138,6 +141,16 @@ def pack_frame(epoch: int, frame: Frame, insights: Sequence[Insight] = (), sent_
     ]
     filled = sum(len(part) for part in parts)
     return pack(FRAME, epoch, *parts, b"\0" * (-filled % 4), _json(_notes(frame, insights)))
+
+
+def pack_glance(epoch: int, glance: Glance, sent_ms: float = 0.0) -> bytes:
+    """Map and histograms as they are between two frames; `sent_ms` as in `pack_frame`."""
+    low, scale, positions = quantise(glance.positions)
+    histogram = glance.histogram
+    numbers = (*low, scale, histogram.low, histogram.high)
+    head = GLANCE_HEAD.pack(glance.step, len(positions), len(histogram.positive), *numbers, sent_ms)
+    bins = (np.ascontiguousarray(side, dtype="<f4").tobytes() for side in histogram[2:])
+    return pack(GLANCE, epoch, head, *bins, positions.tobytes())
 
 
 def quantise(positions: Array) -> tuple[tuple[float, float], float, Array]:

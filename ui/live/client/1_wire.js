@@ -1,6 +1,6 @@
 // Decodes the packets that ui/live/wire.py describes.
 const VERSION = 1;
-const KIND = { hello: 1, frame: 2, state: 3, images: 4 };
+const KIND = { hello: 1, frame: 2, state: 3, images: 4, glance: 5 };
 const NUMBERS = [
   "loss", "active_share", "recall_at_1", "map_at_r", "alignment", "uniformity", "spread", "effective_rank",
   "mean_cosine", "gradient_norm", "learning_rate", "x_low", "y_low", "scale", "histogram_low", "histogram_high",
@@ -64,6 +64,19 @@ function decodeFrame(body) {
   frame.weights = new Uint8Array(body, at, frame.rows * frame.rows);
   at += frame.rows * frame.rows;
   return Object.assign(frame, jsonFrom(new Uint8Array(body, padded(at))));
+}
+
+// Only what moves: the fields are those of a frame.
+function decodeGlance(body) {
+  const view = new DataView(body);
+  const [step, points, bins] = [0, 4, 8].map((at) => view.getUint32(at, true));
+  const glance = { step, points, bins, sent: view.getFloat64(32, true) };
+  const numbers = ["x_low", "y_low", "scale", "histogram_low", "histogram_high"];
+  numbers.forEach((name, place) => { glance[name] = view.getFloat32(12 + 4 * place, true); });
+  glance.positive = new Float32Array(body, 40, bins);
+  glance.negative = new Float32Array(body, 40 + 4 * bins, bins);
+  glance.xy = new Uint16Array(body, 40 + 8 * bins, 2 * points);
+  return glance;
 }
 
 const decodeState = (body) => jsonFrom(new Uint8Array(body));

@@ -8,6 +8,7 @@ class EmbeddingMap {
     this.view = null; // { x, y, span } in embedding units
     this.held = false; // true once a person panned or zoomed
     this.sprites = null;
+    this.tween = new Tween();
     this.listen();
   }
 
@@ -18,6 +19,7 @@ class EmbeddingMap {
     this.hover = -1;
     this.tip.hidden = true;
     this.hidden.clear();
+    this.tween.stop();
     this.scatter = scatterOf(hello);
     this.fit();
   }
@@ -50,9 +52,13 @@ class EmbeddingMap {
     return { zoom, left: width / 2 - x * zoom, top: height / 2 + y * zoom };
   }
 
-  draw(frame, theme, themeKey) {
+  draw(frame, theme, themeKey, still) {
+    this.tween.aim(frame, still);
     const open = openCanvas(this.canvas);
-    if (!open || !this.hello) return;
+    if (!open || !this.hello) {
+      this.tween.past = null;
+      return;
+    }
     const { ctx, width, height, ratio } = open;
     const radius = frame.points > 3000 ? 2.6 : width < 380 ? 3 : 3.6;
     const key = [themeKey, radius, ratio, this.hello.classes.length].join("|");
@@ -96,15 +102,21 @@ class EmbeddingMap {
 
   drawPoints(ctx, frame, at, { width, height, ratio }) {
     const { index, classOf } = this.hello;
-    const { xy, x_low: low, y_low: bottom, scale } = frame;
-    const [stepX, stepY] = [scale * at.zoom, -scale * at.zoom];
-    const [startX, startY] = [at.left + low * at.zoom, at.top - bottom * at.zoom];
+    const { past, share } = this.tween; // `past` as it was before `share` may end it
+    const [now, before] = [toScreen(frame, at), past && share < 1 ? toScreen(past, at) : null];
+    const xy = frame.xy;
     const reuse = this.screen && this.screen.length === xy.length;
     const screen = reuse ? this.screen : new Float32Array(xy.length);
     for (let i = 0; i < frame.points; i += 1) {
       const away = this.scatter ? this.scatter[i] : 1;
-      const x = at.left + (startX + stepX * xy[2 * i] - at.left) * away;
-      const y = at.top + (startY + stepY * xy[2 * i + 1] - at.top) * away;
+      let x = now.left + now.x * xy[2 * i];
+      let y = now.top + now.y * xy[2 * i + 1];
+      if (before) {
+        x = share * x + (1 - share) * (before.left + before.x * past.xy[2 * i]);
+        y = share * y + (1 - share) * (before.top + before.y * past.xy[2 * i + 1]);
+      }
+      x = at.left + (x - at.left) * away;
+      y = at.top + (y - at.top) * away;
       const c = classOf[index[i]];
       const seen = !this.hidden.has(c) && x > -9 && y > -9 && x < width + 9 && y < height + 9;
       screen[2 * i] = seen ? x : NaN;
@@ -218,6 +230,13 @@ class EmbeddingMap {
 function scatterOf(hello) {
   if (!hello.unit_circle) return null;
   return Float32Array.from(hello.index, (_, i) => 1 + 0.06 * (((i * 0.6180339887) % 1) * 2 - 1));
+}
+
+// Where steps of a frame's coordinates lie on the canvas.
+function toScreen({ x_low: low, y_low: bottom, scale }, at) {
+  return {
+    left: at.left + low * at.zoom, x: scale * at.zoom, top: at.top - bottom * at.zoom, y: -scale * at.zoom,
+  };
 }
 
 function extent(frame) {

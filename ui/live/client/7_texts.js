@@ -19,12 +19,12 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// Texts under the charts; `at` is the place of the frame in the history.
-function drawTexts(panel, frame, at) {
+// Texts under the charts; `at` is the place of the frame in the history, `moment` what map and histograms show.
+function drawTexts(panel, frame, at, moment) {
   const hello = panel.hello;
   setText(panel.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + hello.map_note);
   setText(panel.find("active-summary"), activeSentence(frame));
-  setText(panel.find("histogram-summary"), histogramSummary(frame, hello));
+  setText(panel.find("histogram-summary"), histogramSummary(moment, hello));
   panel.find("histogram").setAttribute("aria-label", marksSentence(panel.shown === null && panel.state.marks ? panel.state : frame));
   setText(panel.find("loss-summary"), "Loss " + short(frame.loss) + " at step " + frame.step + ", " +
     short(panel.frames[0].loss) + " at step " + panel.frames[0].step + ".");

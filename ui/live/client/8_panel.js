@@ -1,6 +1,7 @@
 // One panel: one clock for all views, scrubbing over what was received, keys, and the texts under the charts.
 const KEPT_FRAMES = 500;
 const [SLOW_VIEWS, TEXTS, PAIRS] = [150, 250, 500]; // ms between drawings while it trains
+const [HEAD, MOVING, ALL] = [0, 1, 2]; // what is to be drawn anew: step and state, map and histograms, all
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 class LivePanel {
@@ -14,6 +15,7 @@ class LivePanel {
     this.shown = null; // null follows the newest frame
     this.drawn = 0;
     this.done = {};
+    this.behind = new Set();
     this.epoch = -1;
     this.state = { state: "waiting", step: 0 };
     this.map = new EmbeddingMap(this.find("map"), this.find("tip"), () => this.later());
@@ -99,9 +101,10 @@ class LivePanel {
     messages.forEach((message) => this.absorb(message));
     if (this.frames.length > KEPT_FRAMES) this.thin();
     // A step count alone changes nothing in the charts.
-    const fresh = messages.some((message) => message.kind !== KIND.state) || this.drawnState() !== before;
-    if (acknowledge && messages.some((message) => message.kind === KIND.frame)) this.owesAck = true;
-    this.later(fresh);
+    const has = (...kinds) => messages.some((message) => kinds.includes(message.kind));
+    if (acknowledge && has(KIND.frame, KIND.glance)) this.owesAck = true;
+    if (has(KIND.hello, KIND.frame, KIND.images) || this.drawnState() !== before) this.later(ALL);
+    else this.later(has(KIND.glance) ? MOVING : HEAD);
   }
 
   // What the charts show of the state.
@@ -115,6 +118,7 @@ class LivePanel {
       if (epoch === this.epoch && this.hello) return;
       this.epoch = epoch;
       this.frames = [];
+      this.glance = null;
       this.shown = null;
       this.hello = decodeHello(body);
       this.images = null;
@@ -124,6 +128,7 @@ class LivePanel {
       if (kind === KIND.state && !this.hello) this.state = decodeState(body);
     } else if (kind === KIND.state) this.state = decodeState(body);
     else if (kind === KIND.frame) this.keep(decodeFrame(body));
+    else if (kind === KIND.glance) this.glance = decodeGlance(body);
     else if (kind === KIND.images) {
       decodeImages(body).then((images) => { this.images = images; this.map.images = images; this.later(); });
     }
@@ -149,8 +154,8 @@ class LivePanel {
   }
 
   // At most one drawing an animation frame, and with reduced motion at most two a second.
-  later(charts = true) {
-    this.stale = this.stale || charts;
+  later(what = ALL) {
+    this.stale = Math.max(this.stale || HEAD, what);
     if (this.planned) return;
     this.planned = true;
     const wait = calm.matches ? Math.max(0, 500 - (performance.now() - (this.lastDraw || 0))) : 0;
@@ -170,40 +175,61 @@ class LivePanel {
   draw() {
     this.drawHead();
     this.root.dataset.empty = String(!this.hello || !this.frames.length);
-    if (this.root.dataset.empty === "true" || !this.stale) return;
-    this.stale = false;
+    if (this.root.dataset.empty === "true" || this.stale === HEAD) return;
+    if (this.stale === ALL) this.behind = new Set(["slowViews", "texts", "pairs"]);
+    this.stale = HEAD;
     const at = this.shown === null ? this.frames.length - 1 : this.shown;
     const frame = this.frames[at];
+    const moment = this.moment(frame);
     if (this.legendOf !== this.themeKey + this.epoch) this.drawOnce();
-    this.map.draw(frame, this.theme, this.themeKey);
-    const live = this.shown === null && this.state.marks;
-    this.histogram.draw(live ? { ...frame, marks: this.state.marks } : frame, this.hello, this.theme);
+    this.drawMoment(moment);
     if (this.isDue("slowViews", SLOW_VIEWS)) {
       this.drawCurves(frame);
       this.heat.draw(frame, this.theme);
     }
-    if (this.isDue("texts", TEXTS)) drawTexts(this, frame, at);
+    if (this.isDue("texts", TEXTS)) drawTexts(this, frame, at, moment);
     if (this.isDue("pairs", PAIRS)) drawPairs(this.find("pairs"), frame, this.hello, this.images);
-    if (frame !== this.lastFrame) {
-      this.drawn += 1;
-      this.lastFrame = frame;
-      if (frame.sent && this.shown === null) this.root.dataset.delay = (Date.now() - frame.sent).toFixed(1);
-    }
     Object.assign(this.root.dataset, { frames: this.drawn, received: this.frames.length, epoch: this.epoch });
+  }
+
+  // What map and histograms show: a glance where it is newer than the newest frame.
+  moment(frame) {
+    const newer = this.shown === null && this.glance && this.glance.step > frame.step;
+    if (!newer) return frame;
+    if (this.merged && this.merged.glance === this.glance && this.merged.frame === frame) return this.merged;
+    this.merged = { ...frame, ...this.glance, glance: this.glance, frame };
+    return this.merged;
+  }
+
+  drawMoment(moment) {
+    const live = this.shown === null;
+    this.map.draw(moment, this.theme, this.themeKey, !live || calm.matches);
+    const marked = live && this.state.marks ? { ...moment, marks: this.state.marks } : moment;
+    this.histogram.draw(marked, this.hello, this.theme);
+    if (this.map.tween.moving) this.later(MOVING);
+    else if (moment.sent && live && moment !== this.timed) {
+      this.timed = moment;
+      this.root.dataset.delay = (Date.now() - moment.sent).toFixed(1);
+    }
+    if (moment === this.lastMoment) return;
+    this.drawn += 1;
+    this.lastMoment = moment;
   }
 
   // While it trains, map and histogram follow every frame, the rest at most so often; at rest all is exact.
   isDue(name, wait) {
+    if (!this.behind.has(name)) return false;
     const now = performance.now();
     const resting = this.state.state !== "running" || this.shown !== null;
     if (!resting && now - (this.done[name] || 0) < wait) return false;
     this.done[name] = now;
+    this.behind.delete(name);
     return true;
   }
 
   drawHead() {
     const { state, total, reason } = this.state;
-    const newest = this.frames.length ? this.frames.at(-1).step : 0;
+    const newest = this.frames.length ? this.moment(this.frames.at(-1)).step : 0;
     const live = this.shown === null;
     const step = live ? Math.max(this.state.step || 0, newest) : this.frames[this.shown].step;
     setText(this.find("step"), "step " + step);
