@@ -1,0 +1,61 @@
+"""Processor time of the processes of this machine, from /proc (Linux)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Process(NamedTuple):
+    """One process: its parent, and its processor time so far in seconds."""
+
+    parent: int
+    seconds: float
+
+
+def processes() -> dict[int, Process]:
+    """Every process by its number."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (folder / "stat").read_text(encoding="utf-8")
+        except OSError:
+            continue
+        fields = text[text.rindex(")") + 2 :].split()
+        found[int(folder.name)] = Process(int(fields[1]), (int(fields[11]) + int(fields[12])) / TICKS)
+    return found
+
+
+def seconds_of(root: int, known: dict[int, Process]) -> float:
+    """Processor time of a process and all that it started, in seconds."""
+    family, added = {root}, True
+    while added:
+        more = {number for number, process in known.items() if process.parent in family} - family
+        added = bool(more)
+        family |= more
+    return sum(known[number].seconds for number in family if number in known)
+
+
+def machine_seconds() -> float:
+    """Processor time that all cores together spent at work, in seconds."""
+    fields = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:]
+    user, nice, system, _idle, _wait, irq, softirq = map(int, fields[:7])
+    return (user + nice + system + irq + softirq) / TICKS
+
+
+def started_with(argument: str) -> int:
+    """The oldest process that has this text among its arguments; raises LookupError when there is none."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(argument.encode() in word for word in words):
+            found.append(int(folder.name))
+    if not found:
+        raise LookupError(f"no process was started with {argument}")
+    return min(found)
