@@ -48,18 +48,16 @@ class TripletDifferences:
         table: (bins + 1,), read at the node below a difference. Returns (B, R).
         """
         total = torch.zeros_like(self.separation)
-        table = table.to(total.dtype)
+        table, blocks = table.to(total.dtype), []
         for difference, counted, *places in self._parts():
-            weight = table[self._bins(difference)[1].long()] * counted.to(total.dtype)
+            below = self._bins(difference)[1].long()
+            weight = table.gather(0, below.flatten()).view_as(difference) * counted.to(total.dtype)
             if self.listed is not None:
                 anchors, positives, negatives = places
                 total = total.index_put((anchors, positives), weight, accumulate=True)
-                total = total.index_put((anchors, negatives), -weight, accumulate=True)
-                continue
-            rows, columns = places
-            block = torch.zeros_like(self.separation[rows]) - weight.sum(1)
-            total[rows] = block.scatter_add(1, columns, weight.sum(2))
-        return total
+                return total.index_put((anchors, negatives), -weight, accumulate=True)
+            blocks.append((-weight.sum(1)).scatter_add(1, places[0], weight.sum(2)))
+        return torch.cat(blocks) if blocks else total
 
     def _bins(self, difference: Tensor) -> tuple[Tensor, Tensor]:
         """Place of each difference in bins, and the bin that holds it: the one above on an edge."""
@@ -76,19 +74,15 @@ class TripletDifferences:
             return
         rows, width = self.separation.shape
         step = max(1, max(_BLOCK, rows * width) // max(1, self.columns.shape[1] * width))
-        numbers = torch.arange(rows, device=self.separation.device)
         place = torch.arange(self.columns.shape[1], device=self.separation.device)
         kept = place < self.positive.sum(1, keepdim=True)
         for at in range(0, rows, step):
-            block = numbers.narrow(0, at, min(step, rows - at))
-            columns, values = self.columns[block], self.separation[block]
-            difference = values.gather(1, columns).unsqueeze(2) - values.unsqueeze(1)  # (b, m, R)
-            yield (
-                difference,
-                kept[block].unsqueeze(2) & self.negative[block].unsqueeze(1),
-                block,
-                columns,
+            length = min(step, rows - at)
+            columns, values, near, far = (
+                part.narrow(0, at, length) for part in (self.columns, self.separation, kept, self.negative)
             )
+            difference = values.gather(1, columns).unsqueeze(2) - values.unsqueeze(1)  # (b, m, R)
+            yield difference, near.unsqueeze(2) & far.unsqueeze(1), columns
 
 
 _BLOCK = 1 << 16  # triplets in memory at a time, or one matrix where that is more

@@ -12,7 +12,7 @@ from losslib.inputs import Batch
 from losslib.losses.threshold_consistent_margin_loss import no_reducer
 from losslib.pair_matrix import Pairs
 from losslib.params import Integer, Interval, Param
-from losslib.precision import without_autocast
+from losslib.precision import transforming, without_autocast
 from losslib.terms import IndexedTerm, Term
 from losslib.triplet_weights import TripletDifferences
 from losslib.types import Paper, PmlSpelling
@@ -35,8 +35,8 @@ class DynamicSoftMarginLoss(PairLoss):
 
     Terms: `loss`, already reduced. A pair given twice counts twice. `histogram`, (num_bins + 1,), is the
     memory: a buffer, in state_dict, empty at first. A forward pass in training mode moves it, once the loss
-    has succeeded; evaluation mode, `loss_terms` and `pair_weights` do not. Differences beyond `min_val` and
-    its opposite fall into the last bins. A similarity turns the difference.
+    has succeeded; evaluation mode, `loss_terms`, `pair_weights` and torch.func do not. Differences beyond
+    `min_val` and its opposite fall into the last bins. A similarity turns the difference.
 
     Numerics: the weights are constants, so the value is linear in the distances and triplets are only
     counted, in blocks: memory B x R.
@@ -142,7 +142,7 @@ class DynamicSoftMarginLoss(PairLoss):
         with without_autocast(embeddings):
             value = self._reduced(terms, embeddings, labels)
         found = terms["loss"]
-        if self.training and isinstance(found, _WeighedTerm):
+        if self.training and isinstance(found, _WeighedTerm) and not transforming():
             with torch.no_grad():
                 self.histogram.copy_(found.memory)
         return value
