@@ -16,17 +16,18 @@ class Audience:
 
     Attributes:
         unwatched_since: when the last viewer left, or the last sign of life since; None while watched.
-        orphaned_since: when the session that owned the run ended, or None.
+        orphaned_since: since when there is neither a session that owns the run nor a viewer, or None.
     """
 
     def __init__(self, now: float) -> None:
         self.unwatched_since: float | None = now
         self.orphaned_since: float | None = None
+        self._owned = True
         self._viewers: set[str] = set()
         self._subscribers: list[Callback] = []
 
     def attach(self, viewer: str) -> None:
-        """Somebody watches; the run is no orphan."""
+        """Somebody watches; the run is no orphan as long as that lasts."""
         self._viewers.add(viewer)
         self.unwatched_since = self.orphaned_since = None
 
@@ -35,15 +36,19 @@ class Audience:
         self._viewers.discard(viewer)
         if not self._viewers and self.unwatched_since is None:
             self.unwatched_since = now
+            # After a blip of the network the view comes back by itself, its session perhaps never.
+            self.orphaned_since = None if self._owned else now
 
     def orphan(self, now: float) -> None:
         """Nobody watches, and nobody will unless the run is adopted."""
         self._viewers.clear()
+        self._owned = False
         self.orphaned_since = now
         self.unwatched_since = now if self.unwatched_since is None else self.unwatched_since
 
     def adopt(self) -> None:
         """A session owns the run again."""
+        self._owned = True
         self.orphaned_since = None
 
     def sign_of_life(self, now: float) -> None:

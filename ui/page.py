@@ -20,6 +20,15 @@ STYLE = """
 """
 
 
+def keep_run() -> None:
+    """A page of any kind keeps the session's run, which a blip of the network has made an orphan."""
+    token = st.session_state.get("run.token")
+    if token:
+        from ui.session import belongs_here
+
+        belongs_here(token)
+
+
 @contextmanager
 def page(title: str, summary: str) -> Iterator[None]:
     """Everything a page draws belongs inside: `with page(TITLE, SUMMARY): ...`."""
@@ -31,6 +40,7 @@ def page(title: str, summary: str) -> Iterator[None]:
     st.title(title, anchor=False)
     st.caption(summary)
     try:
+        keep_run()
         yield
     except Exception as error:  # the last line of defence: a person never sees a traceback
         show_error(error)

@@ -14,7 +14,8 @@ from losslib.errors import ParameterError
 
 FRAMES = 30
 FIRST_STEPS = 10
-TOLERANCE = 1e-3
+# Another machine rounds differently, and a point or two then finds another neighbour.
+TOLERANCE = {"loss": 1e-3, "recall_at_1": 1e-2}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,9 +75,9 @@ def staleness(preset: Preset) -> str:
     while run.steps_done < FIRST_STEPS and not run.finished:
         run.step()
     now, then = run.recording.curves(), shipped.curves()
-    for name in ("loss", "recall_at_1"):
+    for name, tolerance in TOLERANCE.items():
         for step, new, old in zip(now["step"], now[name], then[name], strict=False):
-            if abs(new - old) > TOLERANCE * max(1.0, abs(old)):
+            if abs(new - old) > tolerance * max(1.0, abs(old)):
                 return f"{name} at step {step:.0f} is now {new:g}, recorded is {old:g}"
     return ""
 

@@ -236,6 +236,26 @@ def test_tokens_are_long_and_closing_an_unknown_one_is_no_error(small: Small, cl
     assert scheduler.get("nobody") is None
 
 
+def test_a_view_that_comes_back_without_its_session_does_not_keep_the_run_for_ever(
+    small: Small, clock: Clock
+) -> None:
+    scheduler = made(clock)
+    kept, left = (opened(scheduler, small(steps=500, seed=seed)) for seed in range(2))
+    for run in (kept, left):
+        run.orphan()  # a blip of the network
+        run.attach("viewer")  # the view's own socket is back
+    clock.now += 100
+    scheduler.turn()
+    assert scheduler.get(left.token) is left, "somebody watches"
+    kept.adopt()  # the session's script has run again
+    for run in (kept, left):
+        run.detach("viewer")
+    clock.now += 60
+    scheduler.turn()
+    assert scheduler.get(kept.token) is kept
+    assert scheduler.get(left.token) is None
+
+
 def test_a_closed_tab_is_paused_within_10_seconds_and_gone_within_60() -> None:
     limits = Limits()
     assert limits.pause_after + 0.5 <= 10  # the idle worker looks every half second
