@@ -85,3 +85,11 @@ def _listed(names: list[str], most: int = 8) -> str:
     """The first names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+if __name__ == "__main__":
+    import sys
+
+    from losslib.loss_table import main
+
+    sys.exit(main())
