@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from ui.live.route import VIEWERS, base_path
-from ui.server import scheduler_if_started
+from ui.server import scheduler_if_warm
 
 PATH = "/health"
 
@@ -29,9 +29,9 @@ def report() -> dict[str, Any]:
     """Whether the worker is up, runs in each state, open views, and the limits.
 
     {"status": "ok", "runs": 3, "states": {"paused": 1, "running": 2}, "viewers": 2, "limits": {...}}; status
-    is "starting" until the warm-up has made the scheduler, "stopped" if its worker ended.
+    is "starting" until the warm-up is over, "stopped" if the worker ended.
     """
-    found = scheduler_if_started()
+    found = scheduler_if_warm()
     if found is None:
         return {"status": "starting"}
     states = Counter(run.state for run in found.runs)

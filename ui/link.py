@@ -9,14 +9,14 @@ import streamlit as st
 
 import datasets
 from lab import presets
-from lab.config import RunConfig
+from lab.config import RunConfig, folded
 from lab.links import read_settings
 from lab.presets import Preset
 from lab.settings import settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from ui.page import ENTERED, PRESENT
-from ui.session import sentence
+from ui.session import present_run, sentence
 
 PRESET = "preset"
 
@@ -30,6 +30,7 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
     name = given.pop(PRESET, None)
     unknown = refused_preset(name, alone=not given)
     if not given and not unknown:
+        recall()
         return RunConfig(), ()
     config, refusals = read_settings(given)
     refusals = (*unknown, *refusals)
@@ -51,10 +52,28 @@ def refused_preset(name: str | None, alone: bool) -> tuple[str, ...]:
     except ParameterError as error:
         return (str(error),)
     if alone and st.session_state.get(ENTERED):
-        st.session_state[PRESENT] = ""  # the page is entered once more, now with all settings
-        st.query_params.from_dict({PRESET: name, **asked.settings})
-        st.rerun()
+        enter_with({PRESET: name, **asked.settings})
     return ()
+
+
+def recall() -> None:
+    """Entered without settings, as by the browser's Back: the controls take those of the session's run."""
+    run = present_run()
+    if run is None or not st.session_state.get(ENTERED):
+        return
+    texts = folded(run.config).to_settings()
+    if run.shown is not None:
+        names = [preset.name for preset in presets.presets() if preset.config() == run.config]
+        texts |= {PRESET: names[0]} if names else {}
+    if texts:
+        enter_with(texts)
+
+
+def enter_with(texts: dict[str, str]) -> None:
+    """Enters the page once more, now with these settings in the address."""
+    st.session_state[PRESENT] = ""
+    st.query_params.from_dict(texts)
+    st.rerun()
 
 
 def preset_of(config: RunConfig) -> Preset | None:

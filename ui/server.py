@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("losslab")
 _LOCK = threading.Lock()
+WARM = threading.Event()
 
 
 def scheduler() -> Scheduler:
@@ -24,9 +25,9 @@ def scheduler() -> Scheduler:
         return _scheduler()
 
 
-def scheduler_if_started() -> Scheduler | None:
-    """The scheduler, without waiting for its start."""
-    return _scheduler() if _scheduler.cache_info().currsize else None
+def scheduler_if_warm() -> Scheduler | None:
+    """The scheduler once the warm-up is over, without waiting for it."""
+    return _scheduler() if WARM.is_set() and _scheduler.cache_info().currsize else None
 
 
 @cache
@@ -51,6 +52,7 @@ def warm_up() -> None:
         first_step()
     except Exception:
         _LOG.exception("warm-up failed; the first page will say why")
+    WARM.set()
     # Long-lived modules and tables leave the collector's sight: each later collection is short.
     gc.collect()
     gc.freeze()

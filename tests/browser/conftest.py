@@ -1,5 +1,6 @@
 """A real server on a free port and a real Chromium, both ended by their own process."""
 
+import json
 import os
 import shutil
 import socket
@@ -39,12 +40,12 @@ def free_port():
 class Server:
     """`python -m streamlit run app.py` on its own port."""
 
-    def __init__(self, log, *options, port=None):
+    def __init__(self, log, *options, port=None, **variables):
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = log
         command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={self.port}", *options]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
         with log.open("w") as out:
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out, env=environment)
 
@@ -59,6 +60,19 @@ class Server:
             except OSError:
                 time.sleep(0.1)
         raise AssertionError(f"the server did not come up: {self.log.read_text()}")
+
+    def health(self):
+        with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
+            return json.load(answer)
+
+    def wait_for(self, condition, what, seconds=40):
+        """Until the health report fulfils the condition."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if condition(self.health()):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"waited {seconds} s for {what}; {self.health()}")
 
     def stop(self):
         self.process.terminate()
@@ -93,6 +107,20 @@ def server(chromium, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def impatient(chromium, tmp_path_factory):
+    """A server that pauses and drops soon, so that tests need not wait; it also has a loss that breaks."""
+    started = Server(
+        tmp_path_factory.mktemp("impatient") / "log.txt",
+        LOSSLAB_PAUSE_AFTER="1.5",
+        LOSSLAB_DROP_AFTER="4",
+        LOSSLAB_LOSSES="tests.browser.fragile_loss",
+    )
+    started.wait().wait_for(lambda report: report["status"] == "ok", "the warm-up")
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
 def context(chromium):
     made = chromium(viewport={"width": 1280, "height": 900})
     yield made
@@ -116,19 +144,20 @@ def tab(context, server):
     """Opens addresses in fresh tabs; afterwards no tab may show a traceback or have logged an error."""
     opened = []
 
-    def open_tab(address=""):
+    def open_tab(address="", at=server):
         page = context.new_page()
         page.said = []
         page.on("console", lambda message: note(page, message.type, message.text))
         page.on("pageerror", lambda error: note(page, "error", str(error)))
         page.on("response", lambda response: note_failure(page, response))
         page.set_default_timeout(30_000)
-        page.goto(server.url + address)
+        page.goto(at.url + address)
         opened.append(page)
         return page
 
     yield open_tab
     errors = [said for page in opened for said in page.said if said[0] == "error"]
+    opened = [page for page in opened if not page.is_closed()]
     texts = [page.locator("body").inner_text() for page in opened]
     for page in opened:
         page.close()

@@ -4,11 +4,12 @@ import asyncio
 import json
 import time
 
+import pytest
 from starlette.requests import Request
 
 from lab.config import RunConfig
 from ui.health import answer, health_routes
-from ui.server import scheduler
+from ui.server import WARM, scheduler
 
 SMALL = RunConfig(data="blobs", data_options={"points": 120}, batch=24, per_class=4, steps=50)
 
@@ -18,6 +19,14 @@ def asked():
     assert response.status_code == 200
     assert response.headers["cache-control"] == "no-store"
     return response.body.decode()
+
+
+@pytest.fixture(autouse=True)
+def _warm():
+    was = WARM.is_set()
+    WARM.set()
+    yield
+    (WARM.set if was else WARM.clear)()
 
 
 def test_runs_are_counted_by_state_without_their_tokens():
@@ -41,8 +50,9 @@ def test_runs_are_counted_by_state_without_their_tokens():
     assert json.loads(asked())["runs"] == before
 
 
-def test_before_the_warm_up_it_says_starting(monkeypatch):
-    monkeypatch.setattr("ui.health.scheduler_if_started", lambda: None)
+def test_before_the_warm_up_it_says_starting():
+    scheduler()
+    WARM.clear()
     assert json.loads(asked()) == {"status": "starting"}
 
 
