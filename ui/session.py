@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 TOKEN = "run.token"
 NOTICE = "run.notice"
 OWNER = "run.owner"
+LOST = (
+    "The server no longer has the former run: it was out of sight for too long. "
+    "This is a new one with the same settings; Play trains it."
+)
 
 
 def present_run() -> LiveRun | None:
@@ -45,6 +49,8 @@ def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | No
         recording: what a run that is begun shows until it is trained.
     """
     run = present_run()
+    if run is None and TOKEN in st.session_state:
+        st.info(LOST)
     try:
         if run is None:
             owner = st.session_state.setdefault(OWNER, secrets.token_hex(8))

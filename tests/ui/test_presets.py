@@ -89,6 +89,27 @@ def test_a_link_with_other_settings_than_its_preset_is_a_plain_run(opened):
     assert not at.info
 
 
+def test_a_recording_can_be_studied_in_figures(opened):
+    at, _run = opened(preset="just_the_loss", **presets.get("just_the_loss").settings)
+    at.get_by_key("figures").set_value(True).run()
+    healthy(at, "figures")
+    assert len(at.get("plotly_chart")) == 3
+    assert "Step 300" in [caption.value for caption in at.caption]
+
+
+def test_a_run_that_is_gone_is_said_and_begun_again_with_the_same_settings(opened):
+    at, run = opened(data="blobs", seed="9")
+    scheduler().close(run.token)
+    at.run()
+    healthy(at, "train")
+    assert "no longer has the former run" in at.info[0].value
+    again = scheduler().get(at.session_state["run.token"])
+    assert again is not run
+    assert again.config == run.config
+    at.run()
+    assert not at.info, "once"
+
+
 def test_an_unknown_preset_is_said(opened):
     at, run = opened(preset="colapse", data="blobs")
     [warning] = [warning.value for warning in at.warning]
