@@ -61,8 +61,12 @@ def within_delta(targets: Tensor, delta: float, ref_targets: Tensor | None = Non
     if not delta >= 0:
         raise ParameterError(f"within_delta: delta must be a number >= 0, got {delta!r}")
     others = targets if ref_targets is None else ref_targets
-    apart = (targets.unsqueeze(1) - others.unsqueeze(0)).abs()
-    positive = apart <= delta
+    if targets.ndim not in (1, 2) or targets.shape[1:] != others.shape[1:]:
+        shapes = f"{tuple(targets.shape)} and {tuple(others.shape)}"
+        raise ShapeError(f"within_delta: targets must be (B,) and (R,), or (B, K) and (R, K), got {shapes}")
+    apart = (_signed(targets).unsqueeze(1) - _signed(others).unsqueeze(0)).abs()
+    # whole numbers compare with a whole number: as floating ones they would be rounded
+    positive = apart <= (delta if apart.is_floating_point() else min(int(min(delta, 2.0**62)), 2**62))
     if positive.ndim == 3:
         positive = positive.all(2)
     negative = positive.logical_not()
@@ -70,6 +74,11 @@ def within_delta(targets: Tensor, delta: float, ref_targets: Tensor | None = Non
         positive.fill_diagonal_(False)
         negative.fill_diagonal_(False)
     return PairMasks(positive, negative)
+
+
+def _signed(targets: Tensor) -> Tensor:
+    """Whole numbers and booleans as int64, where a difference neither wraps nor is undefined."""
+    return targets if targets.is_floating_point() else targets.to(torch.int64)
 
 
 def two_views(count: int, views: int = 2, device: torch.device | str | None = None) -> PairMasks:

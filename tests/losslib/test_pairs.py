@@ -69,6 +69,31 @@ def test_within_delta() -> None:
             pairs.within_delta(torch.zeros(2), delta)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values", "delta"),
+    [
+        (torch.uint8, [1, 3, 250], 3),  # 1 - 3 is 254 in this type
+        (torch.int8, [-100, -97, 100], 60),  # -100 - 100 is 56 in this type
+        (torch.bool, [False, False, True], 0.5),
+        (torch.int64, [2**53, 2**53, 2**53 + 1], 0.0),
+        (torch.int32, [0, 2**24, 2**24 + 2], 2.0**24 + 1),
+        (torch.int64, [1, 2, 4], 1.9),
+    ],
+)
+def test_within_delta_of_whole_numbers(dtype: torch.dtype, values: list[int], delta: float) -> None:
+    # in each case the first two are similar and the first and the last are not
+    masks = pairs.within_delta(torch.tensor(values, dtype=dtype), delta)
+    assert masks.positive[0].tolist() == [False, True, False]
+    assert masks.negative[0].tolist() == [False, False, True]
+
+
+def test_within_delta_refuses_shapes_it_would_broadcast() -> None:
+    assert bool(pairs.within_delta(torch.tensor([1, 10**9]), float("inf")).positive[0, 1])
+    for targets, others in ((torch.zeros(2, 3), torch.zeros(4, 1)), (torch.zeros(2, 2, 2), None)):
+        with pytest.raises(ShapeError, match="within_delta: targets must be"):
+            pairs.within_delta(targets, 1.0, others)
+
+
 def test_two_views_agree_with_the_wrapper() -> None:
     first, second = torch.randn(5, 3), torch.randn(5, 3)
     masks = pairs.two_views(5)
