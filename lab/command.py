@@ -23,19 +23,24 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 
 BAR = 30
+INTERRUPTED = 130  # what shells say of a program ended by Ctrl-C
 PRINTED = ("loss", "active_share", "recall_at_1", "map_at_r")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the options say; exit status 0, or 2 for a bad option, 1 when training diverged."""
+    """Train as the options say; exit status 0, or 2 for a bad option, 1 when training diverged.
+
+    Interrupted (Ctrl-C): status 130, and what was trained until then is written.
+    """
     try:
         options = _parser().parse_args(arguments)
         if options.list:
             print(listing())
             return 0
         config = from_settings(_texts(options))
-        target = _writable(options.json)
-        return _train(config, target, options.recording, quiet=options.quiet)
+        target = _writable("--json", options.json)
+        recording = _writable("--recording", options.recording)
+        return _train(config, target, recording, quiet=options.quiet)
     except ParameterError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -91,10 +96,19 @@ def _texts(options: argparse.Namespace) -> dict[str, str]:
     return texts
 
 
-def _writable(path: Path | None) -> Path | None:
+def _writable(option: str, path: Path | None) -> Path | None:
     """The path, refused before training rather than after it."""
-    if path is not None and not path.resolve().parent.is_dir():
-        raise ParameterError(f"--json: there is no folder {path.resolve().parent}")
+    if path is None:
+        return None
+    if not path.resolve().parent.is_dir():
+        raise ParameterError(f"{option}: there is no folder {path.resolve().parent}")
+    there = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise ParameterError(f"{option}: cannot write {path} ({error.strerror})") from None
+    if not there:
+        path.unlink()
     return path
 
 
@@ -103,8 +117,12 @@ def _train(config: RunConfig, target: Path | None, recording: Path | None, quiet
 
     run = Run(config)
     bar = Progress(config.steps, sys.stderr, quiet)
-    for frame in run:
-        bar.show(run.steps_done, frame)
+    interrupted = False
+    try:
+        for frame in run:
+            bar.show(run.steps_done, frame)
+    except KeyboardInterrupt:
+        interrupted = True
     bar.close()
     frames = rows(run.recording)
     result = {
@@ -124,6 +142,9 @@ def _train(config: RunConfig, target: Path | None, recording: Path | None, quiet
         print(f"step {frames[-1]['step']}: {', '.join(parts)} (chance {chance:.2f})")
     if run.reason:
         print(run.reason, file=sys.stderr)
+    if interrupted:
+        print(f"Interrupted at step {run.steps_done} of {config.steps}.", file=sys.stderr)
+        return INTERRUPTED
     return 1 if run.diverged else 0
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from lab.command import listing, main, rows
 from lab.config import RunConfig
+from lab.frame import Frame
 from lab.recording import Recording
 from lab.run import Run
 
@@ -79,7 +80,9 @@ def test_it_writes_config_frames_and_final(tmp_path: Path) -> None:
         (["--data", "blobs", "--set", "classes=1"], "classes must be a whole number from 2 to 40, got 1"),
         (["--data", "moons", "--encoder", "cnn"], "the CNN needs images, and moons has none"),
         (["--events", "4:squared=1"], "'squared' cannot change while it trains"),
-        (["--json", "/no/such/folder/out.json"], "there is no folder /no/such/folder"),
+        (["--json", "/no/such/folder/out.json"], "--json: there is no folder /no/such/folder"),
+        (["--json", "."], "--json: cannot write . (Is a directory)"),
+        (["--recording", "/no/such/folder/run.npz"], "--recording: there is no folder /no/such/folder"),
         (["--steps", "1e3"], "steps must be a whole number"),
     ],
 )
@@ -132,3 +135,26 @@ def test_help_works(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert stopped.value.code == 0
     assert "--per-class" in capsys.readouterr().out
+
+
+def test_ctrl_c_keeps_what_was_trained_and_shows_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Run.step
+
+    def interrupted(run: Run, look: bool = False) -> Frame | None:
+        if run.steps_done == 3:
+            raise KeyboardInterrupt
+        return step(run, look)
+
+    monkeypatch.setattr(Run, "step", interrupted)
+    target = tmp_path / "out.json"
+    assert main([*FAST, "--quiet", "--json", str(target)]) == 130
+    assert [frame["step"] for frame in strict(target.read_text(encoding="utf-8"))["frames"]] == [0, 1, 2, 3]
+    assert capsys.readouterr().err == "Interrupted at step 3 of 12.\n"
+
+
+def test_a_refused_command_leaves_no_file(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    assert main([*FAST, "--quiet", "--json", str(target), "--recording", str(tmp_path)]) == 2
+    assert list(tmp_path.iterdir()) == []
