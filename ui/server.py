@@ -58,7 +58,7 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def first_pictures_first(patience: float = 2.0) -> None:
+def first_pictures_first(patience: float = 4.0) -> None:
     """Waits until who came at once has a picture: it needs no optimiser, which is the rest of the warm-up."""
     deadline = time.monotonic() + patience
     waiting = ("queued", "preparing")

@@ -1,5 +1,6 @@
 // From one moment to the next in several drawings, where moments are far apart; at ten a second they are not.
-const [APART, LONGEST] = [180, 300]; // ms
+const [APART, LONGEST] = [200, 300]; // ms
+const LATE = 50; // ms between two drawings on a machine that has better things to do
 
 class Tween {
   constructor() {
@@ -19,6 +20,7 @@ class Tween {
     this.past = glide ? this.target : null;
     this.lasts = Math.min(gap, LONGEST);
     this.began = now;
+    this.drawn = now;
     this.target = moment;
   }
 
@@ -30,7 +32,9 @@ class Tween {
   // How much of the way is done, 0 to 1: slow at both ends.
   get share() {
     if (!this.past) return 1;
-    const t = Math.min(1, (performance.now() - this.began) / this.lasts);
+    const now = performance.now();
+    const t = now - this.drawn > LATE ? 1 : Math.min(1, (now - this.began) / this.lasts);
+    this.drawn = now;
     if (t >= 1) this.past = null;
     return t * t * (3 - 2 * t);
   }

@@ -1,7 +1,7 @@
 // One panel: one clock for all views, scrubbing over what was received, keys, and the texts under the charts.
 const KEPT_FRAMES = 500;
 const [SLOW_VIEWS, TEXTS, PAIRS] = [150, 250, 500]; // ms between drawings while it trains
-const [HEAD, MOVING, ALL] = [0, 1, 2]; // what is to be drawn anew: step and state, map and histograms, all
+const [HEAD, MAP, MOVING, ALL] = [0, 1, 2, 3]; // to be drawn anew: step and state, map, histograms, all
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 class LivePanel {
@@ -176,13 +176,14 @@ class LivePanel {
     this.drawHead();
     this.root.dataset.empty = String(!this.hello || !this.frames.length);
     if (this.root.dataset.empty === "true" || this.stale === HEAD) return;
-    if (this.stale === ALL) this.behind = new Set(["slowViews", "texts", "pairs"]);
+    const level = this.stale;
+    if (level === ALL) this.behind = new Set(["slowViews", "texts", "pairs"]);
     this.stale = HEAD;
     const at = this.shown === null ? this.frames.length - 1 : this.shown;
     const frame = this.frames[at];
     const moment = this.moment(frame);
     if (this.legendOf !== this.themeKey + this.epoch) this.drawOnce();
-    this.drawMoment(moment);
+    this.drawMoment(moment, level);
     if (this.isDue("slowViews", SLOW_VIEWS)) {
       this.drawCurves(frame);
       this.heat.draw(frame, this.theme);
@@ -201,12 +202,12 @@ class LivePanel {
     return this.merged;
   }
 
-  drawMoment(moment) {
+  drawMoment(moment, level) {
     const live = this.shown === null;
     this.map.draw(moment, this.theme, this.themeKey, !live || calm.matches);
     const marked = live && this.state.marks ? { ...moment, marks: this.state.marks } : moment;
-    this.histogram.draw(marked, this.hello, this.theme);
-    if (this.map.tween.moving) this.later(MOVING);
+    if (level !== MAP) this.histogram.draw(marked, this.hello, this.theme);
+    if (this.map.tween.moving) this.later(MAP);
     else if (moment.sent && live && moment !== this.timed) {
       this.timed = moment;
       this.root.dataset.delay = (Date.now() - moment.sent).toFixed(1);
