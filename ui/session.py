@@ -72,10 +72,10 @@ def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | No
 
 
 def sentence(text: str) -> str:
-    """An error for a person: no owner "run", a capital unless a setting begins it, a full stop at the end."""
+    """An error for a person: no owner "run", a capital unless a setting begins it, and its end."""
     text = text.removeprefix("run: ").removesuffix(".")
     begins = text if text.partition(" ")[0] in settings() else f"{text[:1].upper()}{text[1:]}"
-    return f"{begins}."
+    return begins if begins.endswith("?") else f"{begins}."
 
 
 def orphan(token: str) -> None:

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from lab.run import Run
 from ui.navigation import entries
 from ui.server import scheduler
+from ui.session import sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "pages").glob("*.py"))]
@@ -230,3 +231,15 @@ def wait(condition, run, seconds=60):
     while not condition():
         assert time.monotonic() < deadline, f"{run}: {run.reason}"
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("run: lr must be > 0, got -1", "lr must be > 0, got -1."),
+        ("no loss is called 'x'.", "No loss is called 'x'."),
+        ("no preset is called 'x'; did you mean y?", "No preset is called 'x'; did you mean y?"),
+    ],
+)
+def test_a_refusal_ends_once(text, said):
+    assert sentence(text) == said
