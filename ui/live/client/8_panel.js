@@ -197,13 +197,13 @@ class LivePanel {
   moment(frame) {
     const newer = this.shown === null && this.glance && this.glance.step > frame.step;
     if (!newer) return frame;
-    if (this.merged && this.merged.glance === this.glance && this.merged.frame === frame) return this.merged;
-    this.merged = { ...frame, ...this.glance, glance: this.glance, frame };
+    const known = this.merged && this.merged.glance === this.glance && this.merged.frame === frame;
+    if (!known) this.merged = { ...frame, ...this.glance, glance: this.glance, frame };
     return this.merged;
   }
 
   drawMoment(moment, level) {
-    const live = this.shown === null;
+    const live = this.shown === null; // scrubbing shows moments at once
     this.map.draw(moment, this.theme, this.themeKey, !live || calm.matches);
     const marked = live && this.state.marks ? { ...moment, marks: this.state.marks } : moment;
     if (level !== MAP) this.histogram.draw(marked, this.hello, this.theme);
@@ -212,8 +212,7 @@ class LivePanel {
       this.timed = moment;
       this.root.dataset.delay = (Date.now() - moment.sent).toFixed(1);
     }
-    if (moment === this.lastMoment) return;
-    this.drawn += 1;
+    if (moment !== this.lastMoment) this.drawn += 1;
     this.lastMoment = moment;
   }
 
