@@ -43,11 +43,13 @@ class Paper:
 class PmlSpelling:
     """The same loss in pytorch-metric-learning: its class, our option name to theirs where they differ.
 
-    An option renamed to the empty text has no counterpart there.
+    An option renamed to the empty text has no counterpart there. `labels` is their argument that takes our
+    labels.
     """
 
     class_name: str
     renamed: dict[str, str] = field(default_factory=dict)
+    labels: str = "labels"
 
 
 @dataclass(frozen=True)

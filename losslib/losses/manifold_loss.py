@@ -67,7 +67,11 @@ class ManifoldLoss(BaseLoss):
         r" e^{[\cos(F_i, F_k) - \cos(F_i, F_{y_i}) + m]_\ge}\right],"
         r" \quad F = (1 - \alpha)(I - \alpha \bar{S})^{-1}, \; k \le K"
     )
-    pml = PmlSpelling("ManifoldLoss", {"num_proxies": "K", "lambda_c": "lambdaC"})
+    pml = PmlSpelling(
+        "ManifoldLoss",
+        {"embedding_size": "l", "num_proxies": "K", "lambda_c": "lambdaC"},
+        labels="indices_tuple",
+    )
     default_distance = CosineSimilarity
     default_reducer = staticmethod(no_reducer)
     parts = ("distance", "embedding_regularizer", "embedding_reg_weight")

@@ -1,0 +1,111 @@
+"""The Reference page: each loss opens whole, the index finds it, and a wrong link is told."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lab.config import RunConfig
+from losslib import catalog
+from losslib.errors import ParameterError
+from ui.reference import matching
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def opened(**query):
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at.switch_page("pages/reference.py")
+    for key, value in query.items():
+        at.query_params[key.replace("_", ".", 1)] = value
+    return at.run()
+
+
+def page_text(at):
+    return " ".join(element.value for kind in ("markdown", "caption") for element in at.get(kind))
+
+
+def test_every_loss_opens_whole():
+    at = opened()
+    for name, cls in catalog.losses().items():
+        at = at.get_by_key("reference.loss").set_value(name).run()
+        assert not at.exception, name
+        assert not at.error, name
+        assert not at.warning, name
+        assert at.latex[0].value.strip("$\n ") == cls.equation, name
+        text = page_text(at)
+        assert cls.paper.url in text
+        assert all(f"`{option}`" in text for option in (*cls.required, *cls.params)), name
+        assert "At the edges" in [one.value for one in at.subheader]
+        figures = at.get("plotly_chart")
+        assert len(figures) == 1 or "There is no curve of one pair" in text, name
+
+
+def test_each_loss_leads_to_train_or_says_why_not():
+    for name in ("ContrastiveLoss", "ProxyNCALoss", "VICRegLoss"):
+        try:
+            RunConfig.from_settings({"loss": name})
+            trains = True
+        except ParameterError:
+            trains = False
+        at = opened(reference_loss=name)
+        links = [link.proto for link in at.main.get("page_link")]
+        assert len(links) == trains, name
+        if trains:
+            assert links[0].page == "train"
+            assert links[0].query_string == f"loss={name}"
+        else:
+            assert "The Train page has no run for it: " in page_text(at)
+
+
+@pytest.mark.parametrize(
+    ("words", "family", "found"),
+    [
+        ("NTXENT", "all", ["NTXentLoss"]),
+        ("facenet swap", "all", ["TripletMarginLoss"]),
+        ("facenet swap", "proxy", []),
+        ("no such thing", "all", []),
+    ],
+)
+def test_search_needs_all_words_and_the_family(words, family, found):
+    assert [cls.__name__ for cls in matching(words, family)] == found
+
+
+def test_the_index_shows_what_fits_and_a_click_shows_the_loss():
+    at = opened(reference_search="temperature", reference_family="softmax", reference_loss="CircleLoss")
+    shown = {button.key.removeprefix("show ") for button in at.button}
+    assert {"NTXentLoss", "SupConLoss"} <= shown
+    assert shown == {cls.__name__ for cls in matching("temperature", "softmax")}
+    assert "CircleLoss" not in shown
+    at = at.button(key="show SupConLoss").click().run()
+    assert at.get_by_key("reference.loss").value == "SupConLoss"
+    assert "SupCon" in [one.value for one in at.subheader]
+    assert not at.warning
+    assert at.get_by_key("reference.search").value == "temperature"
+
+
+def test_nothing_found_says_what_helps():
+    at = opened(reference_search="zzz")
+    assert "Use fewer" in at.info[0].value
+    assert not at.button
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [({"reference_loss": "NTXent"}, "NTXentLoss"), ({"reference_family": "pairs"}, "families: all, pair")],
+)
+def test_a_wrong_link_is_told_and_the_default_shown(query, words):
+    at = opened(**query)
+    assert not at.exception
+    assert words in at.warning[0].value
+    assert at.get_by_key("reference.loss").value == "ContrastiveLoss"
+    assert at.get_by_key("reference.family").value == "all"
+
+
+def test_who_comes_back_finds_the_loss_they_left():
+    at = opened(reference_loss="MarginLoss")
+    at.switch_page("home.py")
+    at = at.run()
+    at.switch_page("pages/reference.py")
+    at = at.run()
+    assert at.get_by_key("reference.loss").value == "MarginLoss"

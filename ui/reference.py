@@ -1,0 +1,223 @@
+"""What the Reference page is made of: the index of losses, and one loss from its declaration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from losslib import catalog
+from losslib.errors import ParameterError
+from losslib.params import Param
+
+SEARCH, FAMILY, LOSS = "reference.search", "reference.family", "reference.loss"
+SHOWN = "reference shown"
+MORE = {"bool": "true: ", "choice": ""}  # what stands for "larger" where values have no order
+EVERY, FIRST = "all", "ContrastiveLoss"
+
+# The index scrolls beside the loss, and is short above it on a narrow screen; wide things scroll inside.
+STYLE = """
+.st-key-reference-list { max-height: 70rem; overflow-y: auto; }
+.st-key-reference-list button { text-align: left; justify-content: flex-start; }
+.st-key-reference-shown .katex-display { overflow-x: auto; overflow-y: hidden; padding: 0.3rem 0; }
+.st-key-reference-shown table { display: block; overflow-x: auto; }
+.st-key-reference-shown td:last-child { min-width: 15rem; }
+@media (max-width: 640px) { .st-key-reference-list { max-height: 16rem; } }
+"""
+
+
+def say_what_was_refused() -> None:
+    """A sentence for each value of the link that is none of the page's."""
+    known = {FAMILY: families(), LOSS: tuple(catalog.losses())}
+    for key, values in known.items():
+        given = st.query_params.get(key)
+        if given is None or given in values:
+            continue
+        try:
+            catalog.get(given) if key == LOSS else None
+            said = f"no family is called {given!r}; families: {', '.join(values)}"
+        except ParameterError as error:
+            said = str(error)
+        st.warning(f"The link asks for something that is not there, so the default is shown: {said}.")
+    st.html(f"<style>{STYLE}</style>")
+
+
+def families() -> tuple[str, ...]:
+    """Every family, after the choice of all."""
+    return (EVERY, *sorted({cls.family for cls in catalog.losses().values()}))
+
+
+def chosen_loss() -> type[Any]:
+    """The class named in the control; who comes back to the page finds the loss they left."""
+    names, state = list(catalog.losses()), st.session_state
+    if LOSS not in state and LOSS not in st.query_params:
+        state[LOSS] = state.get(SHOWN, FIRST)
+    state[SHOWN] = st.selectbox("Loss", names, names.index(FIRST), key=LOSS, bind="query-params")
+    return catalog.get(state[SHOWN])
+
+
+def show(name: str) -> None:
+    """Makes that loss the one shown."""
+    st.session_state[LOSS] = name
+
+
+def index(cls: type[Any]) -> None:
+    """Search, family, and what fits both, by family; a click shows a loss."""
+    words = st.text_input(
+        "Search",
+        key=SEARCH,
+        bind="query-params",
+        placeholder="margin, temperature, an author, a year",
+        help="Looks in names, summaries, papers and options. All words must be found.",
+    )
+    family = st.selectbox("Family", families(), key=FAMILY, bind="query-params")
+    found = matching(words, family)
+    st.caption(f"{len(found)} of {len(catalog.losses())} losses")
+    if not found:
+        st.info("No loss has all of these words. Use fewer, or choose all families.")
+    with st.container(key="reference-list"):
+        for kind in sorted({one.family for one in found}):
+            st.markdown(f"**{kind.capitalize()}**")
+            for one in (one for one in found if one.family == kind):
+                st.button(
+                    f"**{one.title}**  \n{one.summary}",
+                    key=f"show {one.__name__}",
+                    type="secondary" if one is cls else "tertiary",
+                    width="stretch",
+                    on_click=show,
+                    args=(one.__name__,),
+                )
+
+
+def matching(words: str, family: str) -> list[type[Any]]:
+    """The losses of a family that hold all words, by title."""
+    wanted = words.lower().split()
+    found = [
+        cls
+        for cls in catalog.losses().values()
+        if family in (EVERY, cls.family) and all(word in searched(cls) for word in wanted)
+    ]
+    return sorted(found, key=lambda cls: cls.title.lower())
+
+
+def searched(cls: type[Any]) -> str:
+    """The text that a search looks in."""
+    options = [f"{param.name} {param.title}" for param in (*cls.required.values(), *cls.params.values())]
+    return " ".join([cls.__name__, cls.title, cls.summary, cls.family, str(cls.paper), *options]).lower()
+
+
+def heading(cls: type[Any]) -> None:
+    """Name, summary, equation, paper, and the way to Train."""
+    st.subheader(cls.title, anchor=False)
+    st.caption(f"`{cls.__name__}`, family {cls.family}")
+    st.markdown(cls.summary)
+    st.latex(cls.equation)
+    st.markdown(f"Paper: [{plain(str(cls.paper))}]({cls.paper.url})")
+    refusal = untrainable(cls)
+    if refusal:
+        st.caption(refusal)
+        return
+    st.page_link(
+        "pages/train.py",
+        label="Train with this loss",
+        icon=":material/play_circle:",
+        query_params={"loss": cls.__name__},
+    )
+
+
+def untrainable(cls: type[Any]) -> str:
+    """Why the Train page has no run for a loss, in a sentence; "" where it has."""
+    from lab.config import RunConfig
+
+    try:
+        RunConfig.from_settings({"loss": cls.__name__})
+    except ParameterError as error:
+        return f"The Train page has no run for it: {str(error).removeprefix('run: ')}."
+    return ""
+
+
+def curves(cls: type[Any]) -> None:
+    """Value and gradient against distance, and the same in words."""
+    from lab.curves import loss_curves, sentences
+
+    st.subheader("Value and gradient of one pair", anchor=False)
+    found = loss_curves(cls.__name__)
+    said = sentences(found)
+    if found.curves:
+        from lab.figures.loss_curves import loss_curves as drawn
+
+        st.plotly_chart(drawn(found), key=f"curves of {cls.__name__}", height=420, alt=" ".join(said))
+    if cls.stop_gradient:
+        said = (*said, f"The gradient is not the slope of the value: {cls.stop_gradient}.")
+    st.caption(plain(" ".join(said)))
+
+
+def options(cls: type[Any]) -> None:
+    """What it must be given, its options, and its default distance and reducer."""
+    from losslib.loss_table import spelled
+
+    st.subheader("Options", anchor=False)
+    given = [line(param, "must be given") for param in cls.required.values()]
+    given += [line(param, param.format(param.default)) for param in cls.params.values()]
+    if given:
+        head = ("Option", "Symbol", "Default", "Accepts", "Meaning")
+        rows = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *given)]
+        st.markdown("\n".join(rows))
+    else:
+        st.markdown("It has no options of its own.")
+    needs = ", ".join(cls.needs) if cls.needs and not cls.required else ""
+    distance = f"`{spelled(cls.default_distance())}`" if "distance" in cls.parts else "none"
+    reducer = cls.default_reducer() if "reducer" in cls.parts else None
+    said = f"Default distance: {distance}. Default reducer: {f'`{spelled(reducer)}`' if reducer else 'none'}."
+    st.markdown(f"Needs {needs}. {said}" if needs else said)
+
+
+def line(param: Param, default: str) -> list[str]:
+    """The cells of one option."""
+    symbol = f"${param.symbol}$" if param.symbol else ""
+    unit = f" ({param.unit})" if param.unit else ""
+    more = f"; {MORE.get(param.kind, 'larger: ')}{param.larger}" if param.larger else ""
+    cells = (default, f"{param.describe()}{unit}", param.meaning + more)
+    return [f"`{param.name}`", symbol, *(plain(cell).replace("|", "\\|") for cell in cells)]
+
+
+def edges(cls: type[Any]) -> None:
+    """Value and gradient on batches that are easily forgotten, tried now."""
+    from lab import edges as tried
+
+    st.subheader("At the edges", anchor=False)
+    st.markdown(
+        "\n".join(f"- **{edge.title}.** {plain(edge.sentence)}" for edge in tried.edges(cls.__name__))
+    )
+
+
+def documents(cls: type[Any]) -> None:
+    """The docstring by heading."""
+    from lab.loss_documents import paragraphs
+
+    for heading_, text in paragraphs(cls).items():
+        st.markdown(f"**{heading_}**\n\n{plain(text)}")
+
+
+def snippets(cls: type[Any]) -> None:
+    """Code in both spellings."""
+    from lab.loss_documents import losslib_snippet, pml_snippet
+
+    st.subheader("Code", anchor=False)
+    st.markdown("losslib")
+    st.code(losslib_snippet(cls))
+    code, said = pml_snippet(cls)
+    st.markdown("pytorch-metric-learning, on the same batch")
+    if code:
+        st.code(code)
+    if said:
+        st.caption(said)
+
+
+def plain(text: str) -> str:
+    """Text of a declaration in Markdown: signs that Markdown would take for formulas or emphasis escaped."""
+    pieces = text.split("`")
+    pieces[::2] = [
+        piece.replace("$", "\\$").replace("*", "\\*").replace("<", "&lt;") for piece in pieces[::2]
+    ]
+    return "`".join(pieces)
