@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -44,6 +45,8 @@ class Scheduler:
                 self._stopping = False
                 self._thread = threading.Thread(target=self._work, name="lab-scheduler", daemon=True)
                 self._thread.start()
+                # A daemon thread that is inside torch while the interpreter ends aborts the process.
+                atexit.register(self.stop)
 
     @property
     def working(self) -> bool:
@@ -57,6 +60,7 @@ class Scheduler:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+        atexit.unregister(self.stop)
 
     def open(self, config: RunConfig, owner: str = "", recording: Recording | None = None) -> LiveRun:
         """A new run; the worker prepares it and makes frame 0.

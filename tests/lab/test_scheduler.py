@@ -1,7 +1,10 @@
 """The scheduler: fairness, pacing, limits and grace, turned by hand with a clock of its own."""
 
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,8 @@ from lab.live import UNWATCHED
 from lab.scheduler import Scheduler
 from losslib.errors import ParameterError
 from tests.lab.turning import Clock, Finished, Small, made, opened, turns, until
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_two_runs_in_turn_equal_each_alone(small: Small, clock: Clock, finished: Finished) -> None:
@@ -275,3 +280,24 @@ def test_limits_come_from_the_environment() -> None:
     ):
         with pytest.raises(ParameterError, match=words):
             Limits.from_environment({name: text})
+
+
+def test_a_process_may_end_while_a_run_trains() -> None:
+    """The worker is inside torch most of the time; ending the interpreter there must not abort it."""
+    code = (
+        "import time\n"
+        "from lab.config import RunConfig\n"
+        "from lab.scheduler import Scheduler\n"
+        "scheduler = Scheduler()\n"
+        "scheduler.start()\n"
+        "run = scheduler.open(RunConfig(data='blobs', steps=20_000, batch=512))\n"
+        "run.attach('someone')\n"
+        "run.play()\n"
+        "while run.step < 3:\n"
+        "    time.sleep(0.01)\n"
+        "print('training')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("training\n", "", 0)
