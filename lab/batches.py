@@ -30,7 +30,8 @@ class BatchSampler:
         count = len(labels)
         if batch > count:
             raise ParameterError(
-                f"run: batch must be at most the {count} training points there are, got {batch}"
+                f"run: batch must be at most the {count} training points there are, got {batch}; "
+                f"choose a batch of at most {count}, or data with more points"
             )
         if len(classes) < 2:
             raise ParameterError(

@@ -78,11 +78,7 @@ class RunConfig:
             object.__setattr__(self, name, param.check(getattr(self, name), "run"))
         if self.pairing not in PAIRINGS:
             raise ParameterError(f"run: pairing must be one of {', '.join(PAIRINGS)}, got {self.pairing!r}")
-        if unmet := [need for need in loss.needs if need not in SIZES]:
-            raise ParameterError(
-                f"run: {self.loss} needs {' and '.join(unmet)} of each sample, and pairing by label "
-                "gives one; choose another loss"
-            )
+        check_trainable(self.loss)
         encoder = default_encoder(spec.kind) if self.encoder == "auto" else self.encoder
         if encoder not in encoders_for(spec.kind):
             choices = " or ".join(encoders_for(spec.kind))
@@ -185,6 +181,24 @@ def canonical(options: Any, declared: Mapping[str, Param], owner: str) -> Option
             raise ParameterError(f"{owner}: has no option {name!r}; options: {known}")
     checked = {name: declared[name].check(value, owner) for name, value in sorted(given.items())}
     return tuple((name, value) for name, value in checked.items() if value != declared[name].default)
+
+
+def check_trainable(loss: str) -> None:
+    """Raises ParameterError if a loss needs of each sample what pairing by label does not give."""
+    if unmet := _unmet_needs(loss):
+        raise ParameterError(
+            f"run: {loss} needs {' and '.join(unmet)} of each sample, and pairing by label "
+            "gives one; choose another loss"
+        )
+
+
+def trainable_losses() -> tuple[str, ...]:
+    """Names of the losses that a run can train, in the order of the catalog."""
+    return tuple(name for name in catalog.losses() if not _unmet_needs(name))
+
+
+def _unmet_needs(loss: str) -> list[str]:
+    return [need for need in catalog.get(loss).needs if need not in SIZES]
 
 
 def live_options(loss: str) -> dict[str, Param]:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import datasets
-from lab.config import LEARNING_RATE, Event, RunConfig, check_event, live_options
+from lab.config import LEARNING_RATE, Event, RunConfig, check_event, check_trainable, live_options
 from lab.settings import default_encoder, settings
 from losslib import catalog
 from losslib.errors import ParameterError
@@ -47,6 +47,11 @@ def from_settings(mapping: Mapping[str, str]) -> RunConfig:
 def read_settings(mapping: Mapping[str, str]) -> tuple[RunConfig, tuple[str, ...]]:
     """The config, and one sentence for each text that was refused and fell back to its default."""
     values, refusals = _read(mapping, strict=False)
+    try:
+        check_trainable(values.get("loss", settings()["loss"].default))
+    except ParameterError as error:  # read again without it, so all else in the link counts
+        config, others = read_settings({name: text for name, text in mapping.items() if name != "loss"})
+        return config, (str(error), *others)
     while True:
         try:
             return RunConfig(**values), tuple(refusals)

@@ -16,6 +16,7 @@ from lab.config import Event, RunConfig, check_event, folded, in_force
 from lab.glances import Glances
 from lab.recording import Recording
 from lab.run import Run
+from lab.settings import sentence
 from losslib.errors import ParameterError
 from losslib.types import Mark
 
@@ -231,7 +232,7 @@ class LiveRun(Watched):
             else:
                 self._slice(quantum, max_steps)
         except ParameterError as error:
-            self.fail(str(error))
+            self.fail(sentence(str(error)))
         except Exception:
             number = secrets.token_hex(3)
             _LOG.exception("run %s failed (number %s)", self.token[:6], number)

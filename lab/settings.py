@@ -127,6 +127,13 @@ def settings() -> dict[str, Param]:
     return {param.name: param for param in declared}
 
 
+def sentence(text: str) -> str:
+    """An error for a person: no owner "run", a capital unless a setting begins it, and its end."""
+    text = text.removeprefix("run: ").removesuffix(".")
+    begins = text if text.partition(" ")[0] in settings() else f"{text[:1].upper()}{text[1:]}"
+    return begins if begins.endswith("?") else f"{begins}."
+
+
 def encoders_for(kind: str) -> tuple[str, ...]:
     """Encoders that accept data of that kind ("points" or "images")."""
     from lab.encoders import ENCODERS

@@ -16,13 +16,15 @@ with page(TITLE, SUMMARY):
 
     asked, refused = link.arrived()
     new_link = link.is_new()
+    notice = st.container()
     session.show_notice()
     settings = train.structure()
     panel = st.container()
     with panel:
         place = st.container()
         settings |= train.knobs(settings["loss"])
-        wanted = train.wanted_config(settings, asked, refused)
+        said = link.tell(notice, refused, settings)
+        wanted = train.wanted_config(settings, asked, said)
         preset = link.preset_of(wanted)
         run = session.run_for(wanted, new_link, preset.recording() if preset else None)
         if run is not None:

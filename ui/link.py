@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -12,17 +13,22 @@ from lab import presets
 from lab.config import RunConfig, folded
 from lab.links import read_settings
 from lab.presets import Preset
-from lab.settings import settings
+from lab.settings import sentence, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from ui.page import ENTERED, PRESENT
-from ui.session import present_run, sentence
+from ui.session import present_run
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 PRESET = "preset"
+REFUSED = "link.refused"
+ASKED = "The link asks for something that is not possible, so the default is used."
 
 
 def arrived() -> tuple[RunConfig, tuple[str, ...]]:
-    """The config the link asks for, and a sentence for each value that was refused and shown as such.
+    """The config the link asks for, and a sentence for each value that was refused.
 
     Streamlit drops bad values of controls from the address; names that no control has are dropped here.
     """
@@ -35,12 +41,40 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
     config, refusals = read_settings(given)
     refusals = (*unknown, *refusals)
     if refusals:
-        said = "\n".join(f"- {sentence(text)}" for text in refusals)
-        st.warning(f"The link asks for something that is not possible, so the default is used.\n{said}")
         for key in (*given, *([PRESET] if unknown else ())):
             if not is_setting(key, config):
                 del st.query_params[key]
     return config, refusals
+
+
+def tell(place: DeltaGenerator, refusals: tuple[str, ...], found: dict[str, str]) -> tuple[str, ...]:
+    """Says what was refused, until a control changes or another link is opened; returns what it said.
+
+    The address loses bad values at once, and a tab that had a run before runs the script again to adopt
+    it; so what was said is kept with the settings it was said of.
+
+    Args:
+        place: where it is said.
+        refusals: what `arrived` refused this time.
+        found: what the controls say. That they do not go together is the link's fault only on arrival.
+    """
+    entered = bool(st.session_state.get(ENTERED))
+    kept = None if entered else st.session_state.get(REFUSED)
+    if kept is None or kept[1] != found or not set(refusals) <= set(kept[0]):
+        kept = (refusals if entered else tuple(text for text in refusals if text != conflict(found)), found)
+    st.session_state[REFUSED] = kept
+    if kept[0]:
+        place.warning("\n".join([ASKED, *(f"- {sentence(text)}" for text in kept[0])]))
+    return kept[0]
+
+
+def conflict(found: dict[str, str]) -> str:
+    """Why the settings of the controls do not go together; "" if they do."""
+    try:
+        RunConfig.from_settings(found)
+    except ParameterError as error:
+        return str(error)
+    return ""
 
 
 def refused_preset(name: str | None, alone: bool) -> tuple[str, ...]:

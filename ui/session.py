@@ -12,7 +12,7 @@ import streamlit as st
 
 from lab.config import LEARNING_RATE, RunConfig, folded, live_options
 from lab.links import EVENTS
-from lab.settings import settings
+from lab.settings import sentence
 from losslib.errors import ParameterError
 from ui.live.route import VIEWERS, command
 from ui.server import scheduler
@@ -69,13 +69,6 @@ def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | No
     if run is not None:
         belongs_here(run.token)
     return run
-
-
-def sentence(text: str) -> str:
-    """An error for a person: no owner "run", a capital unless a setting begins it, and its end."""
-    text = text.removeprefix("run: ").removesuffix(".")
-    begins = text if text.partition(" ")[0] in settings() else f"{text[:1].upper()}{text[1:]}"
-    return begins if begins.endswith("?") else f"{begins}."
 
 
 def orphan(token: str) -> None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 import datasets
-from lab.config import LEARNING_RATE, RunConfig, live_options
-from lab.settings import encoders_for, settings
+from lab.config import LEARNING_RATE, RunConfig, live_options, trainable_losses
+from lab.settings import encoders_for, sentence, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
 from ui.controls import control
 from ui.link import link_to
-from ui.session import act, change, pending, restart, sentence
+from ui.session import act, change, pending, present_run, restart
 
 if TYPE_CHECKING:
     from lab.presets import Preset
@@ -42,7 +42,7 @@ def structure() -> dict[str, str]:
             with st.expander(f"Options of {data.title.lower()}"):
                 for name, param in data.options.items():
                     found[f"{data.name}.{name}"] = control(param, f"{data.name}.{name}")
-        loss = catalog.get(draw("loss"))
+        loss = catalog.get(draw("loss", trainable_losses()))
         st.caption(loss.summary)
         with st.expander("Equation and paper"):
             st.latex(loss.equation)
@@ -74,14 +74,17 @@ def knobs(loss: str) -> dict[str, str]:
 def wanted_config(found: dict[str, str], asked: RunConfig, said: tuple[str, ...] = ()) -> RunConfig:
     """The config of the controls, with the link's changes while training if it is the link's loss.
 
-    If the controls do not go together: a sentence, unless it was said, and what the link asked for.
+    If the controls do not go together: what the link asked for if the link was said to be the reason, else
+    a sentence, and the config of the run shown.
     """
     try:
         config = RunConfig.from_settings(found)
     except ParameterError as error:
-        if str(error) not in said:
-            st.warning(f"{sentence(str(error))} The run shown keeps its own settings.")
-        return asked
+        run = present_run()
+        if str(error) in said or run is None:
+            return asked
+        st.warning(f"{sentence(str(error))} The run shown keeps its own settings.")
+        return run.config
     return replace(config, events=asked.events) if config.loss == asked.loss else config
 
 

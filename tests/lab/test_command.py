@@ -83,6 +83,7 @@ def test_it_writes_config_frames_and_final(tmp_path: Path) -> None:
         (["--json", "/no/such/folder/out.json"], "--json: there is no folder /no/such/folder"),
         (["--json", "."], "--json: cannot write . (Is a directory)"),
         (["--recording", "/no/such/folder/run.npz"], "--recording: there is no folder /no/such/folder"),
+        (["--loss", "VICRegLoss"], "VICRegLoss needs two views of each sample"),
         (["--steps", "1e3"], "steps must be a whole number"),
     ],
 )

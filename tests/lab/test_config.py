@@ -5,9 +5,10 @@ import math
 
 import pytest
 
-from lab.config import Event, RunConfig, folded, in_force, live_options
+from lab.config import Event, RunConfig, folded, in_force, live_options, trainable_losses
 from lab.links import qualified, read_settings
 from lab.settings import encoders_for, settings
+from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
 
@@ -105,6 +106,39 @@ def test_links_whose_values_do_not_go_together_fall_back() -> None:
     config, refusals = read_settings({"batch": "4", "per_class": "8"})
     assert config.per_class <= config.batch
     assert "per_class must be at most the batch size 4" in refusals[0]
+
+
+def test_a_link_to_a_loss_that_needs_two_views_loses_the_loss_alone() -> None:
+    config, refusals = read_settings(
+        {
+            "data": "blobs",
+            "loss": "VICRegLoss",
+            "blobs.classes": "9",
+            "VICRegLoss.eps": "0.5",
+            "batch": "64",
+            "per_class": "4",
+            "encoder": "linear",
+        }
+    )
+    assert config == RunConfig(
+        data="blobs", data_options={"classes": 9}, batch=64, per_class=4, encoder="linear"
+    )
+    assert len(refusals) == 1
+    assert "VICRegLoss needs two views of each sample" in refusals[0]
+    config, refusals = read_settings({"data": "moons", "loss": "VICRegLoss", "encoder": "cnn"})
+    assert (config.data, config.encoder, len(refusals)) == ("moons", "mlp", 2)
+
+
+def test_losses_are_trainable_exactly_if_a_run_takes_them() -> None:
+    offered = trainable_losses()
+    assert {"ContrastiveLoss", "TripletMarginLoss", "ArcFaceLoss"} <= set(offered)
+    assert not {"VICRegLoss", "BarlowTwinsLoss", "AlignmentUniformityLoss"} & set(offered)
+    for name in catalog.losses():
+        if name in offered:
+            assert RunConfig(loss=name).loss == name
+        else:
+            with pytest.raises(ParameterError, match=f"{name} needs .* choose another loss"):
+                RunConfig(loss=name)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,10 @@ def test_what_cannot_be_prepared_fails_with_its_sentence_and_reset_mends_it(
     scheduler = made(clock)
     run = opened(scheduler, small(batch=201))
     assert run.state == "failed"
-    assert run.reason == "run: batch must be at most the 200 training points there are, got 201"
+    assert run.reason == (
+        "batch must be at most the 200 training points there are, got 201; "
+        "choose a batch of at most 200, or data with more points."
+    )
     run.play()
     assert run.state == "failed"
     run.reset(small())

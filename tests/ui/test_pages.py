@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lab.run import Run
+from lab.settings import sentence
 from ui.navigation import entries
 from ui.server import scheduler
-from ui.session import sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "pages").glob("*.py"))]
@@ -171,6 +171,54 @@ def test_refused_values_are_said_in_a_sentence_and_the_default_is_used(query, wo
     assert run.config.loss == "ContrastiveLoss"
 
 
+def test_a_loss_that_needs_two_views_is_not_offered_and_a_link_to_it_keeps_the_rest(opened):
+    at = opened("pages/train.py", loss="VICRegLoss", seed="7", **{"ContrastiveLoss.neg_margin": "0.5"})
+    healthy(at, "two views")
+    [warning] = [warning.value for warning in at.warning]
+    assert "VICRegLoss needs two views of each sample" in warning
+    control = at.get_by_key("loss")
+    assert control.value == "ContrastiveLoss"
+    assert "TripletMarginLoss" in control.options
+    assert not {"VICRegLoss", "BarlowTwinsLoss", "AlignmentUniformityLoss"} & set(control.options)
+    config = scheduler().get(at.session_state["run.token"]).config
+    assert (config.data, config.seed, config.batch) == ("blobs", 7, 32)
+    assert (config.loss, dict(config.loss_options)) == ("ContrastiveLoss", {"neg_margin": 0.5})
+
+
+@pytest.mark.parametrize("query", [{"lr": "nan"}, {"dim": "1"}, {"colour": "red"}, {"per_class": "64"}])
+def test_what_was_refused_stays_said_until_a_control_changes(query, opened):
+    at = opened("pages/train.py", **query)
+    [said] = [warning.value for warning in at.warning]
+    assert said.startswith("The link asks")
+    for name in query.keys() - {"per_class"}:
+        assert name not in at.query_params, "a browser's address has lost it, too"
+    at.run()  # as when the tab adopts the run it had
+    assert [warning.value for warning in at.warning] == [said]
+    at.get_by_key("seed").set_value(5).run()
+    assert not [w.value for w in at.warning if w.value == said]
+
+
+def test_another_link_has_its_own_notice(opened):
+    at = opened("pages/train.py", lr="nan")
+    at.switch_page("pages/reference.py").run()
+    at.switch_page("pages/train.py")
+    at.query_params["data"] = "blobs"
+    at.run()
+    assert not at.warning
+
+
+def test_controls_that_do_not_go_together_are_not_blamed_on_the_link(opened):
+    at = opened("pages/train.py")
+    at.get_by_key("per_class").set_value(64).run()
+    run = scheduler().get(at.session_state["run.token"])
+    for _ in range(2):  # by the second time the address has it, too
+        [warning] = [warning.value for warning in at.warning]
+        assert warning.startswith("per_class must be at most the batch size 32, got 64.")
+        assert "The run shown keeps its own settings" in warning
+        assert run.config.per_class == 4
+        at.run()
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [({"batch": "4096"}, "at most 1024 for batch"), ({"steps": "100000"}, "at most 20000 for steps")],
@@ -186,7 +234,10 @@ def test_a_batch_larger_than_the_data_ends_in_a_reason(opened):
     healthy(at, "batch")
     run = scheduler().get(at.session_state["run.token"])
     wait(lambda: run.state == "failed", run)
-    assert "1024" in run.reason
+    assert run.reason == (
+        "batch must be at most the 18 training points there are, got 1024; "
+        "choose a batch of at most 18, or data with more points."
+    )
 
 
 def test_page_and_bare_loop_give_equal_numbers(opened):
