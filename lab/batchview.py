@@ -15,6 +15,7 @@ from lab.frame import BatchView, PairShare, TermSummary
 from lab.randomness import undisturbed
 
 TOP = 16
+SAME_WEIGHT = 1e-6  # of the largest: what summing in another order changes is no difference
 
 
 class BatchLook(NamedTuple):
@@ -49,7 +50,7 @@ def look_at_batch(loss: nn.Module, embeddings: Tensor, labels: Tensor, index: Te
         index.cpu().numpy().astype(np.int32),
         labels.cpu().numpy().astype(np.int32),
         shares,
-        () if weights is None else _heaviest(weights, index.cpu()),
+        () if weights is None else _heaviest(weights, index.cpu(), seen.distance.is_inverted),
     )
     return BatchLook(math.nan if weights is None else float(weights.active_share), summaries, view)
 
@@ -66,22 +67,42 @@ def _summary(name: str, term: Any) -> TermSummary:
     return TermSummary(name, int(term.count()), float(term.sum()), int(term.count_positive()))
 
 
-def _heaviest(weights: Any, index: Tensor) -> tuple[PairShare, ...]:
-    """The pairs that carry most of the gradient; both directions of a pair are added."""
-    both = (weights.weights + weights.weights.T).triu(diagonal=1)
+def _heaviest(weights: Any, index: Tensor, inverted: bool) -> tuple[PairShare, ...]:
+    """The pairs that carry most of the gradient; both directions of a pair are added.
+
+    A hinge gives every pair beyond it the same weight; of such pairs the hardest come first.
+    """
+    both = (weights.weights + weights.weights.T).triu(diagonal=1).flatten()
     size = both.abs()
-    total = size.sum()
-    count = min(TOP, both.numel())
-    shares, places = (size / torch.where(total > 0, total, 1)).flatten().topk(count)
-    columns = both.shape[1]
-    rows, others = places // columns, places % columns
+    total, count = size.sum(), min(TOP, both.numel())
+    least = size.topk(count).values[-1:] * (1 - SAME_WEIGHT)
+    held = ((size >= least) & (size > 0)).nonzero()[:, 0]
+    values, positive = weights.values.flatten()[held], weights.positive.flatten()[held]
+    levels = (size[held].double() / size.max() / SAME_WEIGHT).round()
+    order = (
+        (levels + 0.5 * _hardness(values.double(), positive, inverted)).topk(min(count, len(held))).indices
+    )
+    places, columns = held[order], weights.weights.shape[1]
     listed = zip(
-        index[rows.cpu()].tolist(),
-        index[others.cpu()].tolist(),
-        weights.positive[rows, others].tolist(),
-        weights.values[rows, others].tolist(),
-        both[rows, others].tolist(),
-        shares.tolist(),
+        index[(places // columns).cpu()].tolist(),
+        index[(places % columns).cpu()].tolist(),
+        positive[order].tolist(),
+        values[order].tolist(),
+        both[places].tolist(),
+        (size[places] / total).tolist(),
         strict=True,
     )
-    return tuple(PairShare(*pair) for pair in listed if pair[-1] > 0)
+    return tuple(PairShare(*pair) for pair in listed)
+
+
+def _hardness(values: Tensor, positive: Tensor, inverted: bool) -> Tensor:
+    """From 0 to 1 for each pair among those of its side, (P,): 1 for the farthest positive and for the
+    nearest negative."""
+    outward = torch.where(positive != inverted, values, -values)
+    hardness = torch.zeros_like(values)
+    for side in (positive, ~positive):
+        of_side = outward[side]
+        if len(of_side):
+            span = of_side.max() - of_side.min()
+            hardness[side] = (of_side - of_side.min()) / torch.where(span > 0, span, 1.0)
+    return hardness

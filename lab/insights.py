@@ -68,7 +68,7 @@ def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight,
             _vanished(recording, frame),
             _dead_margin(config, frame),
             _low_temperature(config, frame),
-            _active_share(frame),
+            _active_share(recording, frame),
         ]
     return tuple(insight for insight in found if insight is not None)
 
@@ -91,15 +91,19 @@ def _no_positives(frame: Frame) -> Insight | None:
 
 
 def _collapse(recording: Recording, frame: Frame) -> Insight | None:
-    if frame.step < SETTLED:
-        return None
     cosine, spread = frame.collapse["mean_cosine"], frame.collapse["spread"]
     first = recording.frames[0].collapse["spread"]
-    scale_free = recording.config.output == "none"
-    if cosine > COLLAPSED_COSINE:
+    # Embeddings that are equal to the last digit are no initial cone, so they count from the first update.
+    equal = spread == 0 and frame.step > 0 and len(frame.positions) > 1
+    if frame.step < SETTLED and not equal:
+        return None
+    if frame.at_origin:
+        sentence = f"All embeddings are the zero vector: their spread is 0, at first it was {first:.2g}."
+        figure, value = "spread", spread
+    elif cosine > COLLAPSED_COSINE:
         sentence = f"All embeddings point the same way: their mean cosine is {cosine:.3f} (collapsed is 1)."
         figure, value = "mean_cosine", cosine
-    elif scale_free and spread < COLLAPSED_SHARE_OF_SPREAD * first:
+    elif equal or spread < COLLAPSED_SHARE_OF_SPREAD * first:
         sentence = (
             f"The embeddings have shrunk to nearly one point: spread {spread:.2g}, at first {first:.2g}."
         )
@@ -112,17 +116,22 @@ def _collapse(recording: Recording, frame: Frame) -> Insight | None:
 
 def _flat(config: RunConfig, frame: Frame) -> Insight | None:
     rank = frame.collapse["effective_rank"]
-    if frame.step < SETTLED or config.dim < 3 or rank > FLAT_RANK:
+    if frame.step < SETTLED or config.dim < 3 or rank > FLAT_RANK or frame.at_origin:
         return None
     sentence = f"The embeddings use {rank:.1f} of {config.dim} directions: they lie on a line."
     cure = Cure("Take a loss that spreads negatives, or a smaller embedding size.")
     return Insight("flat", sentence, "effective_rank", rank, cure)
 
 
-def _vanished(recording: Recording, frame: Frame) -> Insight | None:
+def _has_vanished(recording: Recording, frame: Frame) -> bool:
     first, now = recording.frames[0].gradient_norm, frame.gradient_norm
-    if frame.step < 10 or not now < VANISHED_SHARE * first or not frame.active_share >= DEAD_SHARE:
+    return frame.step >= 10 and now < VANISHED_SHARE * first and frame.active_share >= DEAD_SHARE
+
+
+def _vanished(recording: Recording, frame: Frame) -> Insight | None:
+    if not _has_vanished(recording, frame):
         return None
+    first, now = recording.frames[0].gradient_norm, frame.gradient_norm
     sentence = (
         f"The gradient does not reach the encoder: its norm is {now:.1g}, at first it was {first:.2g}, "
         f"although {100 * frame.active_share:.0f} % of the pairs are active. "
@@ -173,11 +182,18 @@ def _negatives_seen(frame: Frame) -> float:
     return float(seen[moved].mean()) if moved.any() else math.nan
 
 
-def _active_share(frame: Frame) -> Insight | None:
+def _active_share(recording: Recording, frame: Frame) -> Insight | None:
     share = frame.active_share
     if math.isnan(share):
         return None
-    sentence = f"{100 * share:.0f} % of the batch's pairs are active: they still have a gradient."
+    shown = "Less than 1" if 0 < share < 0.01 else f"{100 * share:.0f}"
+    sentence = f"{shown} % of the batch's pairs are active: "
+    if share == 0:
+        sentence = "No pair of the batch has a gradient: the loss asks for nothing more."
+    elif frame.gradient_norm == 0 or _has_vanished(recording, frame):
+        sentence += "the loss still weighs them, but no gradient reaches the encoder."
+    else:
+        sentence += "they still have a gradient."
     return Insight("active_share", sentence, "active_share", share)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lab import presets
 from lab.config import RunConfig
 from lab.insights import insights
 from lab.run import Run
@@ -65,6 +66,33 @@ def test_positives_alone_collapse(small: Small, finished: Finished) -> None:
     assert frame is not None
     assert found["collapse"].value == frame.collapse["mean_cosine"] > 0.99
     assert f"{frame.collapse['mean_cosine']:.3f}" in found["collapse"].sentence
+
+
+def test_zero_vectors_trip_the_collapse_detector_and_claim_no_gradient() -> None:
+    recording = presets.get("collapse").recording()
+    for frame in recording.frames[1:]:
+        found = {i.kind: i for i in insights(recording, frame)}
+        assert (frame.gradient_norm, frame.active_share) == (0, 1)
+        assert found["collapse"].sentence == (
+            "All embeddings are the zero vector: their spread is 0, at first it was 0.57."
+        )
+        assert found["active_share"].sentence == (
+            "100 % of the batch's pairs are active: "
+            "the loss still weighs them, but no gradient reaches the encoder."
+        )
+    assert "collapse" not in {i.kind for i in insights(recording, recording.frames[0])}
+
+
+def test_a_spread_that_shrank_is_a_collapse_even_at_length_one(small: Small, finished: Finished) -> None:
+    run = finished(small(steps=60))
+    frame = run.recording.latest
+    assert frame is not None
+    assert run.config.output == "l2"
+    first = run.recording.frames[0].collapse["spread"]
+    for share, collapsed in ((0.01, True), (0.5, False)):
+        spread = {**frame.collapse, "spread": share * first}
+        found = {i.kind for i in insights(run.recording, replace(frame, collapse=spread))}
+        assert ("collapse" in found) == collapsed
 
 
 def test_a_low_temperature_is_named_where_few_pairs_carry_weight(small: Small, finished: Finished) -> None:

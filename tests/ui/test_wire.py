@@ -104,6 +104,14 @@ def test_frame_is_what_the_format_says_byte_for_byte():
     assert len(body) % 4 == 0
 
 
+@pytest.mark.parametrize(("spread", "cosine", "sent"), [(0.0, 0.0, None), (0.0, 1.0, 1.0), (0.5, 0.0, 0.0)])
+def test_zero_vectors_have_no_mean_cosine(spread, cosine, sent):
+    frame = make_frame(collapse={"spread": spread, "effective_rank": 1.0, "mean_cosine": cosine})
+    [(_, _, _, body)] = messages(pack_frame(1, frame))
+    (got,) = struct.unpack_from("<f", body, 16 + 4 * 8)
+    assert np.isnan(got) if sent is None else got == sent
+
+
 def test_hello_carries_names_samples_and_classes():
     packet = pack_hello(2, {"classes": ["a", "b"]}, np.array([4, 2]), np.array([0, 1, 1, 0, 1]))
     [(_, kind, epoch, body)] = messages(packet)

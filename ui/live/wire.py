@@ -18,7 +18,7 @@ Bodies by kind:
 - STATE: JSON (state, reason, step, total, speed, events, marks in force).
 - IMAGES: u32 count, u32 height, u32 width, u32 length, then zlib-compressed u8 pixels, one image a sample.
 
-Numbers that were not measured are NaN in binary fields and null in JSON.
+Numbers that were not measured or are not defined are NaN in binary fields and null in JSON.
 """
 
 from __future__ import annotations
@@ -128,6 +128,8 @@ def pack_frame(epoch: int, frame: Frame, insights: Sequence[Insight] = (), sent_
         "histogram_low": histogram.low,
         "histogram_high": histogram.high,
     }
+    if frame.at_origin:
+        measured["mean_cosine"] = None  # a zero vector has no direction
     numbers = [math.nan if (value := measured.get(name)) is None else value for name in FRAME_NUMBERS]
     bins = len(histogram.positive)
     head = FRAME_HEAD.pack(frame.step, len(positions), rows, bins, *numbers, sent_ms)

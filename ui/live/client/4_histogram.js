@@ -7,26 +7,9 @@ function binCentres(frame) {
   return Array.from({ length: frame.bins }, (_, k) => frame.histogram_low + (k + 0.5) * width);
 }
 
-function momentsOf(counts, centres) {
-  let total = 0;
-  let sum = 0;
-  for (let k = 0; k < counts.length; k += 1) { total += counts[k]; sum += counts[k] * centres[k]; }
-  if (total === 0) return { total, mean: NaN, median: NaN };
-  let seen = 0;
-  let k = 0;
-  while (k < counts.length - 1 && seen + counts[k] < total / 2) { seen += counts[k]; k += 1; }
-  return { total, mean: sum / total, median: centres[k] };
-}
-
-// The share of negative pairs that are at least as close as the median positive pair.
-function closerNegatives(frame, centres, median, inverted) {
-  let inside = 0;
-  let total = 0;
-  for (let k = 0; k < frame.bins; k += 1) {
-    total += frame.negative[k];
-    if (inverted ? centres[k] >= median : centres[k] <= median) inside += frame.negative[k];
-  }
-  return total ? inside / total : NaN;
+function meanOf(counts, centres) {
+  const total = counts.reduce((a, b) => a + b, 0);
+  return counts.reduce((sum, count, k) => sum + count * centres[k], 0) / total;
 }
 
 // How the softmax divides its attention over the negatives: count times exp(-d / tau), per bin, and the
@@ -154,7 +137,7 @@ class Histogram {
 
   gap(mark, frame, hello, centres, look) {
     const { ctx, middle, toX, theme } = look;
-    const from = momentsOf(frame.positive, centres).mean;
+    const from = meanOf(frame.positive, centres);
     if (!Number.isFinite(from) || mark.value === null) return;
     const x = toX(from);
     const end = toX(hello.inverted ? from - mark.value : from + mark.value);
@@ -216,28 +199,8 @@ class Histogram {
   }
 }
 
-function histogramSummary(frame, hello) {
-  const centres = binCentres(frame);
-  const near = momentsOf(frame.positive, centres);
-  const far = momentsOf(frame.negative, centres);
-  if (!near.total && !far.total) return "There are no pairs to measure.";
-  if (!near.total) return "There are no positive pairs: no class has two samples here.";
-  if (!far.total) return "There are no negative pairs: all samples belong to one class.";
-  const word = hello.inverted ? "similarity" : "distance";
-  const share = closerNegatives(frame, centres, near.median, hello.inverted);
-  return "Median " + word + " of positive pairs " + short(near.median) + ", of negative pairs " +
-    short(far.median) + "; " + percent(share) + " of negative pairs are at least as close as the median positive.";
-}
-
 function marksSentence(frame) {
   const marks = frame.marks.filter((mark) => mark.value !== null);
   const named = marks.map((mark) => mark.label + " " + short(mark.value));
   return "Histograms of positive and negative pairs" + (named.length ? ", drawn on them: " + named.join(", ") : "");
-}
-
-function activeSentence(frame) {
-  if (!Number.isFinite(frame.active_share)) return "This loss does not say which pairs of the batch are active.";
-  if (frame.active_share === 0) return "No pair of this batch has a gradient: the margin is satisfied everywhere.";
-  const share = percent(frame.active_share);
-  return share[0].toUpperCase() + share.slice(1) + " of the pairs of this batch are active: they still have a gradient.";
 }

@@ -22,7 +22,7 @@ function setText(element, text) {
 // Texts under the charts; `at` is the place of the frame in the history, `moment` what map and histograms show.
 function drawTexts(panel, frame, at, moment) {
   const hello = panel.hello;
-  setText(panel.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + hello.map_note);
+  setText(panel.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + mapNote(moment, hello));
   setText(panel.find("active-summary"), activeSentence(frame));
   setText(panel.find("histogram-summary"), histogramSummary(moment, hello));
   panel.find("histogram").setAttribute("aria-label", marksSentence(panel.shown === null && panel.state.marks ? panel.state : frame));
@@ -37,11 +37,36 @@ function drawTexts(panel, frame, at, moment) {
   drawGauges(panel.find("gauges"), frame, hello);
 }
 
+// Where the points are, as the map shows them: zero vectors lie at the origin, not on the circle.
+function mapNote(frame, hello) {
+  if (hello.dim > 2) return hello.map_note;
+  const near = hello.unit_circle ? 0.5 : 1e-12;
+  let away = 0;
+  for (let i = 0; i < frame.points; i += 1) {
+    const [x, y] = [frame.x_low + frame.scale * frame.xy[2 * i], frame.y_low + frame.scale * frame.xy[2 * i + 1]];
+    if (Math.hypot(x, y) > near) away += 1;
+  }
+  if (!away) return "all at the origin: every embedding is the zero vector";
+  if (!hello.unit_circle || away === frame.points) return hello.map_note;
+  return frame.points - away + " of them at the origin (zero vectors), the others " + hello.map_note;
+}
+
+// Its value and what is said beside it.
+function meanCosine({ points, spread, mean_cosine: value }) {
+  if (points > 1 && spread === 0 && Number.isNaN(value)) return ["-", "undefined: all embeddings are zero vectors"];
+  return [short(value), "collapsed = 1"];
+}
+
+function activeSentence(frame) {
+  const found = frame.insights.find(({ kind }) => kind === "active_share");
+  return found ? found.sentence : "This loss does not say which pairs of the batch are active.";
+}
+
 function drawGauges(box, frame, hello) {
   const rows = [
     ["spread", short(frame.spread), "collapsed = 0"],
     ["effective rank", short(frame.effective_rank), "of " + hello.dim + ", collapsed = 1"],
-    ["mean cosine", short(frame.mean_cosine), "collapsed = 1"],
+    ["mean cosine", ...meanCosine(frame)],
     ["alignment", short(frame.alignment), "every class a point = 0"],
     ["uniformity", short(frame.uniformity), "collapsed = 0, more negative is more even"],
     ["gradient norm", short(frame.gradient_norm), "nothing to learn = 0"],
