@@ -1,4 +1,4 @@
-"""Memory of the softmax losses when one class holds half the batch: peers hold positives x negatives there."""
+"""Memory of the softmax losses when one class holds half the batch, where positives x negatives explode."""
 
 import subprocess
 import sys
@@ -40,5 +40,5 @@ def test_peak_memory_is_a_small_multiple_of_the_distance_matrix(name: str) -> No
         cwd=ROOT,
     )
     matrix = BATCH * BATCH * 4
-    # two half-batch sets would make positives x negatives 2e9 values, 500 such matrices
+    # positives x negatives of that one class would be 1e9 values, 250 such matrices
     assert matrix <= int(done.stdout) <= 12 * matrix
