@@ -60,10 +60,13 @@ class TripletDifferences:
         return torch.cat(blocks) if blocks else total
 
     def _bins(self, difference: Tensor) -> tuple[Tensor, Tensor]:
-        """Place of each difference in bins, and the bin that holds it: the one above on an edge."""
+        """Place of each difference in bins, and the bin that holds it: the one above on an edge.
+
+        NaN keeps its place NaN, and its bin is any.
+        """
         place = (difference - self.low) / self.width
         rounding = 16 * torch.finfo(place.dtype).eps  # a difference of 0 is on an edge
-        return place, (place + rounding).floor().clamp(0, self.bins - 1)
+        return place, (place + rounding).nan_to_num(0.0).floor().clamp(0, self.bins - 1)
 
     def _parts(self) -> Iterator[tuple[Tensor, ...]]:
         """Differences of any shape, which of them count, and where they belong."""

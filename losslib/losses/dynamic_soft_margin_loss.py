@@ -125,9 +125,10 @@ class DynamicSoftMarginLoss(PairLoss):
                 f"{type(self).__name__}: histogram must be on {batch.embeddings.device} as the embeddings "
                 f"are, got {memory.device}; call loss.to(device)"
             )
-        share = torch.where(memory.sum() == 0, 1.0, self.momentum) * (batch_histogram.sum() > 0)
-        # of an equal batch nothing moves, to the last digit
-        return memory + share.to(memory.dtype) * (batch_histogram - memory)
+        share = torch.where(memory.sum() == 0, 1.0, self.momentum)
+        # of an equal batch nothing moves, to the last digit; nor of one with NaN, which would stay for good
+        moved = memory + share.to(memory.dtype) * (batch_histogram - memory)
+        return torch.where(batch_histogram.sum() > 0, moved, memory)
 
     def forward(
         self,

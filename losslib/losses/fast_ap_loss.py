@@ -83,7 +83,7 @@ class FastAPLoss(PairLoss):
         low, high = self.distance.bounds()
         apart = high - pairs.values if self.distance.is_inverted else pairs.values - low
         place = apart * (self.num_bins / (high - low))
-        below = place.detach().floor().clamp(0, self.num_bins - 1)
+        below = place.detach().nan_to_num(0.0).floor().clamp(0, self.num_bins - 1)  # the share stays NaN
         share = (place - below).clamp(0, 1)  # of the value that goes to the bin above
         centre = (share == 0) | (share == 1)
         share = torch.where(centre, share.detach(), share)

@@ -85,7 +85,7 @@ class HistogramLoss(PairLoss):
         low, high = self.distance.bounds()
         least = low if self.distance.is_inverted else -high
         place = (pairs.similarity - least) / ((high - low) / self.num_bins)
-        below = place.detach().floor().clamp(0, self.num_bins - 1)
+        below = place.detach().nan_to_num(0.0).floor().clamp(0, self.num_bins - 1)  # the share stays NaN
         full = pairs.positive.any(1, keepdim=True) & pairs.negative.any(1, keepdim=True)
         near, far = (
             self._density(below, place - below, _once(mask & full, pairs.batch.ref_emb is None))

@@ -155,7 +155,7 @@ def _weighted(violation: Tensor, count: Tensor, temperature: float) -> Tensor:
     """
     if violation.shape[1] == 0:
         return violation.sum(1)
-    active = (violation > 0) & (count > 0)
+    active = (violation <= 0).logical_not() & (count > 0)  # NaN is no violation kept: it stays NaN
     above = violation.masked_fill(active.logical_not(), 0.0)
     exponent = temperature * (above - above.detach().amax(1, keepdim=True))
     weight = exponent.exp() * (count * active).to(above.dtype)

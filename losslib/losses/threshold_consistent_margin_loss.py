@@ -98,8 +98,10 @@ class ThresholdConsistentMarginLoss(PairLoss):
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss`, already reduced."""
         similarity = pairs.values
-        low = pairs.over_positives(self.margin_plus - similarity, similarity <= self.margin_plus)
-        high = pairs.over_negatives(similarity - self.margin_minus, similarity >= self.margin_minus)
+        # NaN keeps no threshold: it stays among the violating pairs
+        near, far = similarity > self.margin_plus, similarity < self.margin_minus
+        low = pairs.over_positives(self.margin_plus - similarity, near.logical_not())
+        high = pairs.over_negatives(similarity - self.margin_minus, far.logical_not())
         value = self.lambda_plus * ratio(low.sum(), low.count())
         return {"loss": reduced_term(value + self.lambda_minus * ratio(high.sum(), high.count()))}
 
