@@ -199,18 +199,34 @@ class Run:
         if bool(loss.isfinite() & embeddings.isfinite().all()):
             return True
         value = float(loss.detach())
-        if math.isfinite(value):
+        if math.isfinite(value) or (step == 0 and not bool(embeddings.isfinite().all())):
             self._stop("embeddings stopped being finite numbers", step)
         else:
             self._stop(f"loss became {'NaN' if math.isnan(value) else 'infinite'}", step)
         return False
 
     def _stop(self, what: str, step: int) -> None:
-        cure = f"lower the learning rate (it was {self._rate:g})"
-        if self.config.output == "none":
-            cure += " or normalise the output"
-        self.reason = f"The {what} at step {step}: {cure}."
+        if step == 0:  # the learning rate has had no part in it
+            cure = self._loss_cure() if what.startswith("loss") else "look at the values of the data"
+            self.reason = (
+                f"The {what.replace('stopped being', 'are not')} at step 0, before any update: {cure}."
+            )
+        else:
+            cure = f"lower the learning rate (it was {self._rate:g})"
+            if self.config.output == "none":
+                cure += " or normalise the output"
+            self.reason = f"The {what} at step {step}: {cure}."
         self.recording.reason = self.reason
+
+    def _loss_cure(self) -> str:
+        """What to change where finite embeddings give no finite loss: options other than the default."""
+        params, values = self.trainer.loss.params, self.config.loss_values
+        changed = [
+            f"{name}={param.format(values[name])}"
+            for name, param in params.items()
+            if name in values and values[name] != param.default
+        ]
+        return f"change the options of the loss ({', '.join(changed) or 'all at their defaults'})"
 
 
 if __name__ == "__main__":

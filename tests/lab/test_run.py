@@ -184,6 +184,36 @@ def test_divergence_stops_with_a_reason_and_keeps_the_last_good_frame(small: Sma
     assert run.step() is None  # nothing happens any more
 
 
+@pytest.mark.parametrize(
+    ("loss", "name", "value", "became"),
+    [
+        ("ContrastiveLoss", "neg_margin", 1e38, "infinite"),
+        ("NTXentLoss", "temperature", 1e-300, "NaN"),
+    ],
+)
+def test_before_any_update_the_options_are_named_and_not_the_learning_rate(
+    small: Small, loss: str, name: str, value: float, became: str
+) -> None:
+    run = Run(small(loss=loss, loss_options={name: value}))
+    assert run.start() is None
+    assert run.diverged
+    assert run.reason == (
+        f"The loss became {became} at step 0, before any update: "
+        f"change the options of the loss ({name}={value:g})."
+    )
+    assert run.recording.reason == run.reason
+
+
+def test_embeddings_that_are_not_finite_before_any_update_point_to_the_data(small: Small) -> None:
+    run = Run(small(loss_options={"neg_margin": 0.5}))
+    with torch.no_grad():
+        next(run.trainer.encoder.parameters()).fill_(math.nan)
+    run.start()
+    assert run.reason == (
+        "The embeddings are not finite numbers at step 0, before any update: look at the values of the data."
+    )
+
+
 def test_every_number_of_a_frame_is_recomputed_by_hand(small: Small, finished: Finished) -> None:
     run = finished(small(steps=6))
     frame = run.recording.frames[-1]
