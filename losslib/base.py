@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from losslib.declared import Declared
+from losslib.declared import Declared, unknown_option
 from losslib.distances import Distance, LpDistance
 from losslib.inputs import Batch, read
 from losslib.learned import HoldsTensors
@@ -74,15 +74,19 @@ class BaseLoss(Declared, HoldsTensors):
             setattr(self, name, defaults[name]() if part is None and name in defaults else part)
         self.prepare()
 
+    @property
+    def activity_rule(self) -> str:
+        """The kind of activity under the options as they are: `activity`, where no option changes it."""
+        return self.activity
+
     def prepare(self) -> None:
         """Called once all options are set: make what the loss holds, warn of combinations."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.params and not isinstance(value, (nn.Parameter, Tensor)):
-            self.params[name].__set__(self, value)
-            return
         if name in self.parts:
             value = self._checked_part(name, value)
+        elif name in _PARTS:  # nothing would read it
+            raise TypeError(unknown_option(type(self).__name__, name, [*self.params, *self.parts]))
         super().__setattr__(name, value)
 
     def _checked_part(self, name: str, value: Any) -> Any:
@@ -214,4 +218,5 @@ _REG_WEIGHTS = {
     name: Param(1.0, valid=finite, name=name, meaning="weight of the regularizer")
     for name in ("embedding_reg_weight", "weight_reg_weight")
 }
+_PARTS = {*_KINDS, *_REG_WEIGHTS}
 _ADD = SumReducer()

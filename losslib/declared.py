@@ -28,6 +28,14 @@ class Declared:
         if "__init__" not in cls.__dict__:
             _give_signature(cls)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # before a module can take a tensor for one of its own: an option checks whatever it is given
+        param = self.params.get(name) or self.required.get(name)
+        if param is None or param.is_held(value):
+            super().__setattr__(name, value)
+        else:
+            param.__set__(self, value)
+
     def _take_options(self, values: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """Set the declared options; return the given parts. Raises TypeError for an unknown option."""
         owner, names = type(self).__name__, [*self.required, *self.params]
@@ -38,7 +46,7 @@ class Declared:
             if name in given:
                 raise TypeError(f"{owner}: option {name} was given twice")
             if name not in names and name not in self.parts:
-                raise TypeError(_unknown(owner, name, [*names, *self.parts]))
+                raise TypeError(unknown_option(owner, name, [*names, *self.parts]))
             given[name] = value
         if missing := [name for name in self.required if name not in given]:
             raise TypeError(f"{owner}: must be given {' and '.join(missing)}")
@@ -52,7 +60,8 @@ class Declared:
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.params)
 
 
-def _unknown(owner: str, name: str, known: list[str]) -> str:
+def unknown_option(owner: str, name: str, known: list[str]) -> str:
+    """The sentence that refuses an option, with the nearest known one."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     hint = f"did you mean {near[0]}?" if near else f"its options are {', '.join(known) or 'none'}"
     return f"{owner}: has no option {name!r}; {hint}"

@@ -35,6 +35,10 @@ class TensorParam(Param):
             with torch.no_grad():
                 held.fill_(number)
 
+    def is_held(self, value: Any) -> bool:
+        """Whether the owner is to hold such a value itself: a tensor takes the place of the one it has."""
+        return isinstance(value, Tensor)
+
     def refresh(self, instance: nn.Module, before: torch.dtype) -> None:
         """After a move to another dtype, fill an untouched tensor from its number again: 1.2 stays 1.2."""
         held = getattr(instance, self.name)

@@ -49,7 +49,16 @@ def pair_counts(labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def same_label(labels: Tensor, ref_labels: Tensor | None = None) -> PairMasks:
-    """Similar means the same label. labels (B,), ref_labels (R,); without them the batch itself."""
+    """Similar means the same label. labels (B,), ref_labels (R,); without them the batch itself.
+
+    Raises ShapeError for labels of another shape.
+    """
+    for name, given in (("labels", labels), ("ref_labels", ref_labels)):
+        if given is not None and given.ndim != 1:
+            raise ShapeError(
+                f"same_label: {name} must have shape (N,), one label a row, got {tuple(given.shape)}; "
+                "for sets of labels see label_overlap"
+            )
     return PairMasks(*label_masks(labels, labels if ref_labels is None else ref_labels, ref_labels is None))
 
 

@@ -116,8 +116,14 @@ class Param:
     def check(self, value: Any, owner: str) -> Any:
         """The value in the domain's own type. Raises ParameterError when it does not belong."""
         if not self.valid.contains(value):
-            raise ParameterError(f"{owner}: {self.name} must be {self.valid.describe()}, got {value!r}")
+            raise ParameterError(
+                f"{owner}: {self.name} must be {self.valid.describe()}, got {_one_line(value)}"
+            )
         return self.valid.convert(value)
+
+    def is_held(self, value: Any) -> bool:
+        """Whether the owner, a module, is to hold such a value itself."""
+        return False
 
     def parse(self, text: str, owner: str) -> Any:
         """The checked value that a text from a link or command line stands for. Raises ParameterError."""
@@ -141,6 +147,12 @@ class Required(Param):
 
     def __init__(self, valid: Domain, symbol: str = "", meaning: str = "") -> None:
         super().__init__(valid.examples_in()[0], valid, symbol=symbol, meaning=meaning, fixed=True)
+
+
+def _one_line(value: Any) -> str:
+    """The value as it prints, without the line breaks of tensors and arrays."""
+    text = repr(value)
+    return " ".join(text.split()) if "\n" in text else text
 
 
 def declared(cls: type, required: bool = False) -> dict[str, Param]:

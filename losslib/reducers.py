@@ -80,7 +80,10 @@ class SumReducer(Reducer):
 
 
 class ThresholdReducer(Reducer):
-    """Mean of the values strictly between two thresholds; at least one must be given."""
+    """Mean of the values strictly between two thresholds; at least one must be given.
+
+    Raises ParameterError without any, or unless low < high.
+    """
 
     low = Param(None, valid=Optional(finite), meaning="values must be above it", larger="drops small values")
     high = Param(None, valid=Optional(finite), meaning="values must be below it", larger="keeps large values")
@@ -89,9 +92,18 @@ class ThresholdReducer(Reducer):
         super().__init__(low=low, high=high)
         if low is None and high is None:
             raise ParameterError("ThresholdReducer: give low, high or both, got neither")
+        self._check_order()
+
+    def _check_order(self) -> None:
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise ParameterError(
+                f"ThresholdReducer: low must be below high, got {self.low:g} and {self.high:g}, with nothing "
+                "between them"
+            )
 
     def reduce(self, term: Term, embeddings: Tensor, labels: Tensor | None) -> Tensor:
         """Mean of the values between the thresholds."""
+        self._check_order()  # either may have been set since
         return ratio(*term.between(self.low, self.high))
 
 
@@ -187,7 +199,8 @@ class PerAnchorReducer(Reducer):
 class MultipleReducers(Reducer):
     """One reducer for each named term, and another for the rest.
 
-    reducers: reducer by term name.
+    reducers: reducer by term name, as `loss_terms` names them. Names that a loss does not give are left
+        unused, so that one reducer serves losses with different terms.
     default_reducer: for the other terms; MeanReducer when None.
     """
 

@@ -26,7 +26,7 @@ class PairWeights:
         weights: d(loss) / d(values), (B, R).
         positive: mask (B, R) of the positive pairs.
         negative: mask (B, R) of the negative pairs.
-        rule: "hinge" or "softmax", the loss's kind of activity.
+        rule: "hinge" or "softmax", the loss's kind of activity under its options.
     """
 
     values: Tensor
@@ -66,4 +66,4 @@ def weights_of(loss: PairLoss, batch: Batch) -> PairWeights:
                 f"got {type(loss.reducer).__name__}"
             )
         (weights,) = torch.autograd.grad(total, values, allow_unused=True, materialize_grads=True)
-    return PairWeights(values.detach(), weights, pairs.positive, pairs.negative, loss.activity)
+    return PairWeights(values.detach(), weights, pairs.positive, pairs.negative, loss.activity_rule)

@@ -87,6 +87,11 @@ class TripletMarginLoss(PairLoss):
         larger="less noise in the gradient",
     )
 
+    @property
+    def activity_rule(self) -> str:
+        """softmax with `smooth_loss`, which leaves every triplet some weight."""
+        return "softmax" if self.smooth_loss else self.activity
+
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss` per triplet."""
         separation = pairs.separation

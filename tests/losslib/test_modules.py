@@ -176,6 +176,17 @@ class TestPairWeights:
         weights = NTXentLoss(temperature=0.1).pair_weights(x, torch.tensor([0, 0, 1, 2]))
         assert weights.active[0].tolist() == [False, True, True, False]  # the opposite row weighs e^-16
 
+    def test_a_smooth_hinge_is_active_as_a_softmax_is(self) -> None:
+        x = torch.tensor([[0.0], [0.0], [1.0], [10.0]])
+        y = torch.tensor([0, 0, 1, 2])
+        loss = TripletMarginLoss(distance=LpDistance(normalize_embeddings=False), smooth_loss=True)
+        # of anchor 0: sigmoid(0.2 - 1) = 0.31 for the negative at 1, sigmoid(0.2 - 10) = 6e-5 for that at 10
+        weights = loss.pair_weights(x, y)
+        assert bool((weights.weights[0, 1:] != 0).all())
+        assert weights.active[0].tolist() == [False, True, True, False]
+        loss.smooth_loss = False  # 0.2 - 1 < 0: nothing is left of a true hinge
+        assert not loss.pair_weights(x, y).active[0].any()
+
     def test_no_pairs_have_no_share(self) -> None:
         weights = SupConLoss().pair_weights(torch.randn(1, 3), torch.zeros(1))
         assert bool(weights.active_share.isnan())

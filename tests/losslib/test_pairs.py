@@ -21,6 +21,14 @@ def test_same_label() -> None:
     assert listed(masks.positive) == [(0, 2), (1, 0), (1, 1)]
 
 
+def test_same_label_refuses_more_than_one_label_a_row() -> None:
+    column, row = torch.zeros(4, 1), torch.zeros(4)
+    with pytest.raises(ShapeError, match=r"same_label: labels must have shape \(N,\).*got \(4, 1\)"):
+        pairs.same_label(column)
+    with pytest.raises(ShapeError, match=r"same_label: ref_labels must have shape \(N,\).*got \(4, 1\)"):
+        pairs.same_label(row, column)
+
+
 @pytest.mark.parametrize(
     ("dtype", "values"),
     [

@@ -6,11 +6,22 @@ import math
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
+from losslib.distances import LpDistance
 from losslib.errors import ParameterError
-from losslib.losses import ContrastiveLoss, MarginLoss, NTXentLoss, TripletMarginLoss
+from losslib.losses import (
+    ContrastiveLoss,
+    HistogramLoss,
+    MarginLoss,
+    NTXentLoss,
+    ThresholdConsistentMarginLoss,
+    TripletMarginLoss,
+)
 from losslib.params import (
     Boolean,
     Choice,
@@ -26,6 +37,7 @@ from losslib.params import (
     non_negative,
     positive,
 )
+from losslib.reducers import MeanReducer
 
 DOMAINS: list[Domain] = [
     finite,
@@ -180,6 +192,39 @@ class TestOptionsOfLosses:
             loss.reducer = "mean"
         with pytest.raises(ParameterError, match="embedding_reg_weight must be a finite number"):
             loss.embedding_reg_weight = math.nan
+
+    @pytest.mark.parametrize(
+        ("make", "name"),
+        [
+            (ThresholdConsistentMarginLoss, "reducer"),
+            (HistogramLoss, "reducer"),
+            (ContrastiveLoss, "weight_regularizer"),
+            (ContrastiveLoss, "weight_reg_weight"),
+        ],
+    )
+    def test_a_part_that_a_loss_does_not_have_is_refused_when_set(self, make: Any, name: str) -> None:
+        loss = make()
+        with pytest.raises(TypeError, match=f"{make.__name__}: has no option '{name}'"):
+            make(**{name: MeanReducer()})
+        with pytest.raises(TypeError, match=f"{make.__name__}: has no option '{name}'"):
+            setattr(loss, name, MeanReducer())
+
+    def test_a_learned_tensor_is_no_value_of_an_option(self) -> None:
+        given = nn.Parameter(torch.tensor(0.1))
+        loss, distance = NTXentLoss(), LpDistance()
+        words = "temperature must be a number > 0, got Parameter containing: tensor"
+        with pytest.raises(ParameterError, match=f"NTXentLoss: {words}") as caught:
+            loss.temperature = given
+        assert "\n" not in str(caught.value)
+        with pytest.raises(ParameterError, match=words):
+            NTXentLoss(temperature=given)
+        assert loss.temperature == 0.07
+        assert list(loss.parameters()) == []
+        with pytest.raises(ParameterError, match="LpDistance: p must be"):
+            distance.p = given
+        learned = MarginLoss(learn_beta=True)
+        learned.beta = nn.Parameter(torch.tensor([0.7]))  # this one is a tensor of the loss
+        assert [p.item() for p in learned.parameters()] == pytest.approx([0.7])
 
     def test_triplets_per_anchor(self) -> None:
         assert MarginLoss(triplets_per_anchor=3).triplets_per_anchor == 3

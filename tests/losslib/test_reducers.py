@@ -179,3 +179,13 @@ def test_do_nothing_returns_the_terms() -> None:
 def test_a_threshold_needs_a_limit(make: Callable[[], Reducer]) -> None:
     with pytest.raises(ParameterError, match="ThresholdReducer"):
         make()
+
+
+@pytest.mark.parametrize("high", [0.0, 1.0])
+def test_thresholds_with_nothing_between_are_refused(high: float) -> None:
+    with pytest.raises(ParameterError, match=f"ThresholdReducer: low must be below high, got 1 and {high:g}"):
+        ThresholdReducer(low=1, high=high)
+    reducer = ThresholdReducer(low=1, high=2)
+    reducer.high = high  # low may follow; what counts is what they are when used
+    with pytest.raises(ParameterError, match="low must be below high"):
+        reducer({"loss": {"losses": torch.ones(3), "indices": torch.arange(3)}}, torch.zeros(3, 2))
