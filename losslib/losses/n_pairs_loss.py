@@ -35,6 +35,9 @@ class NPairsLoss(PairLoss):
     the first of each anchor. Negatives are the chosen positives of the other classes, whatever the tuple
     lists. A single class gives a term of 0.
 
+    The value depends on the order of the batch where a class has more than two rows: the paper defines the
+    loss for batches of one pair a class and leaves that choice to the sampling.
+
     Numerics: one (B, B) matrix of similarities to chosen positives; shifted log-sum-exp.
 
     Differs from the paper in the default distance, which normalises.
