@@ -110,6 +110,8 @@ def _collapse(recording: Recording, frame: Frame) -> Insight | None:
         figure, value = "spread", spread
     else:
         return None
+    if frame.at_origin:  # another loss is no cure: it cannot turn a vector without direction
+        return Insight("collapse", sentence, figure, value, Cure("Lower the learning rate and begin again."))
     cure = Cure("Lower the learning rate, or take a loss that pushes negatives apart, and begin again.")
     return Insight("collapse", sentence, figure, value, cure)
 

@@ -59,6 +59,8 @@ def test_a_bin_that_holds_most_pairs_is_given_with_its_ends():
         "Median similarity of positive pairs between 0 and 0.032, of negative pairs between"
     )
     assert "; at most 90 % of negative pairs" in text
+    together = summary({32: 100}, {32: 100}, -1.0, 1.0, True)
+    assert together.endswith("; they share a bin, which cannot tell which are closer.")
     assert "positive pairs above 0.968," in summary({63: 10}, {3: 10}, -1.0, 1.0, True)
 
 

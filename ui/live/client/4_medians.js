@@ -44,8 +44,12 @@ function closerNegatives(frame, median, inverted) {
 
 function closerWords(frame, median, inverted) {
   const { least, share, most } = closerNegatives(frame, median, inverted);
-  if (!median.coarse || most - least <= 0.01) return percent(share);
-  return least >= 0.01 ? "between " + percent(least) + " and " + percent(most) : "at most " + percent(most);
+  if (median.coarse && most - least > 0.9) return "they share a bin, which cannot tell which are closer.";
+  let words = percent(share);
+  if (median.coarse && most - least > 0.01) {
+    words = least >= 0.01 ? "between " + percent(least) + " and " + percent(most) : "at most " + percent(most);
+  }
+  return words + " of negative pairs are at least as close as the median positive.";
 }
 
 function histogramSummary(frame, hello) {
@@ -56,6 +60,5 @@ function histogramSummary(frame, hello) {
   if (!far.total) return "There are no negative pairs: all samples belong to one class.";
   const word = hello.inverted ? "similarity" : "distance";
   return "Median " + word + " of positive pairs " + medianWords(frame, near) + ", of negative pairs " +
-    medianWords(frame, far) + "; " + closerWords(frame, near, hello.inverted) +
-    " of negative pairs are at least as close as the median positive.";
+    medianWords(frame, far) + "; " + closerWords(frame, near, hello.inverted);
 }

@@ -69,7 +69,7 @@ function drawGauges(box, frame, hello) {
     ["mean cosine", ...meanCosine(frame)],
     ["alignment", short(frame.alignment), "every class a point = 0"],
     ["uniformity", short(frame.uniformity), "collapsed = 0, more negative is more even"],
-    ["gradient norm", short(frame.gradient_norm), "nothing to learn = 0"],
+    ["gradient norm", short(frame.gradient_norm), "no gradient reaches the encoder = 0"],
   ];
   if (!box.children.length) box.innerHTML = rows.map(([name]) =>
     `<div><dt><button type="button" class="term">${name}</button></dt><dd></dd><small></small></div>`).join("");
