@@ -230,7 +230,8 @@ def test_forty_runs_at_once_queue_and_say_so(tab, impatient):
         assert panel.root.get_by_role("alert").inner_text() == (
             "32 runs are open, this one waits for a place; 7 are ahead of it."
         )
-        assert impatient.health()["states"] == {"ready": 32, "queued": 8}
+        full = {"ready": 32, "queued": 8}
+        impatient.wait_for(lambda report: report["states"] == full, "every place to be taken")
         for visitor in visitors[:8]:
             visitor.leave()
         panel.wait_state("ready")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.requests import Request
@@ -15,7 +16,9 @@ SMALL = RunConfig(data="blobs", data_options={"points": 120}, batch=24, per_clas
 
 
 def asked():
-    response = asyncio.run(answer(Request({"type": "http"})))
+    # In a thread of its own: a browser test in the same process keeps an event loop running in this one.
+    with ThreadPoolExecutor(1) as pool:
+        response = pool.submit(lambda: asyncio.run(answer(Request({"type": "http"})))).result()
     assert response.status_code == 200
     assert response.headers["cache-control"] == "no-store"
     return response.body.decode()
