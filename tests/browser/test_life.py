@@ -128,13 +128,14 @@ def test_a_restarted_server_says_so_and_offers_the_same_settings(chromium, tmp_p
         server.stop()
         panel.wait(lambda: panel.data("link") == "reconnecting", "the lost connection to be told")
         server = Server(tmp_path / "log2.txt", port=server.port).wait()
-        # Streamlit comes back by itself, at growing intervals; who does not want to wait reloads the page.
+        # Streamlit comes back by itself, at growing intervals; who does not want to wait reloads the page,
+        # which has nothing to tell but offers the same settings.
         try:
             panel.wait(lambda: panel.state == "ready" and panel.step == 0, "a new run")
+            assert "restarted" in panel.root.get_by_role("note").inner_text()
         except AssertionError:
             page.reload()
             panel.wait(lambda: panel.state == "ready" and panel.step == 0, "a new run after reloading")
-        assert "restarted" in panel.root.get_by_role("note").inner_text()
         assert "seed=4" in page.url
         panel.press("Step")
         panel.wait(lambda: panel.step == 1, "one step of the new run")
