@@ -47,8 +47,9 @@ def warm_up() -> None:
         from ui.live.feed import squeezed_images
 
         settings()
-        squeezed_images(datasets.load("mnist"))
+        data = datasets.load("mnist")
         first_pictures_first()
+        squeezed_images(data)
         first_step()
     except Exception:
         _LOG.exception("warm-up failed; the first page will say why")
