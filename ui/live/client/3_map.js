@@ -9,6 +9,9 @@ class EmbeddingMap {
     this.held = false; // true once a person panned or zoomed
     this.sprites = null;
     this.tween = new Tween();
+    this.under = []; // drawings below the points and above them, see 0_parts.js
+    this.over = [];
+    this.onPick = null; // called with the place of a point that was clicked, or -1 beside all points
     this.listen();
   }
 
@@ -70,7 +73,11 @@ class EmbeddingMap {
     this.frame = frame;
     const at = this.place(width, height);
     this.drawGrid(ctx, width, height, at, theme);
+    const scene = { ...open, at, frame, theme, colourOf: (c) => classColour(theme, c), screen: this.screen };
+    this.under.forEach((layer) => layer(scene));
     this.drawPoints(ctx, frame, at, open);
+    scene.screen = this.screen;
+    this.over.forEach((layer) => layer(scene));
     if (this.hover >= 0) this.drawHover(ctx, frame, at, theme);
   }
 
@@ -190,7 +197,7 @@ class EmbeddingMap {
 
   listen() {
     const canvas = this.canvas;
-    let drag = null;
+    let [drag, start] = [null, null];
     const where = (event) => {
       const box = canvas.getBoundingClientRect();
       return [event.clientX - box.left, event.clientY - box.top];
@@ -203,6 +210,7 @@ class EmbeddingMap {
     };
     canvas.onpointerdown = (event) => {
       drag = where(event);
+      start = drag;
       canvas.setPointerCapture(event.pointerId);
     };
     canvas.onpointermove = (event) => {
@@ -219,7 +227,11 @@ class EmbeddingMap {
       this.held = true;
       return this.redraw();
     };
-    canvas.onpointerup = () => { drag = null; };
+    canvas.onpointerup = (event) => {
+      drag = null;
+      const [x, y] = where(event);
+      if (this.onPick && start && Math.hypot(x - start[0], y - start[1]) < 4) this.onPick(this.nearest(x, y));
+    };
     canvas.onpointercancel = () => { drag = null; };
     canvas.onpointerleave = () => { if (!drag) this.point(-1e6, -1e6); };
     canvas.ondblclick = () => { this.fit(); this.redraw(); };

@@ -6,6 +6,7 @@ class LiveSocket {
     Object.assign(this, { onPacket, onState, onUnreachable, onLost });
     this.attempt = 0;
     this.everOpen = false;
+    this.retrying = false;
   }
 
   open(path) {
@@ -28,6 +29,7 @@ class LiveSocket {
     socket.onopen = () => {
       clearTimeout(patience);
       this.everOpen = true;
+      this.retrying = false;
       this.attempt = 0;
       this.onState("connected");
     };
@@ -50,6 +52,7 @@ class LiveSocket {
   }
 
   retry() {
+    this.retrying = true;
     this.onState("reconnecting");
     this.attempt += 1;
     this.timer = setTimeout(() => this.connect(), Math.min(5000, 250 * 2 ** this.attempt));

@@ -1,5 +1,4 @@
 // One panel: one clock for all views, scrubbing over what was received, keys, and the texts under the charts.
-const KEPT_FRAMES = 500;
 const [SLOW_VIEWS, TEXTS, PAIRS] = [150, 250, 500]; // ms between drawings while it trains
 const [HEAD, MAP, MOVING, ALL] = [0, 1, 2, 3]; // to be drawn anew: step and state, map, histograms, all
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
@@ -11,8 +10,7 @@ class LivePanel {
     host.append(holder);
     this.root = holder.querySelector(".lab");
     this.find = (name) => this.root.querySelector("." + name);
-    this.frames = [];
-    this.shown = null; // null follows the newest frame
+    this.history = new History();
     this.drawn = 0;
     this.done = {};
     this.behind = new Set();
@@ -23,16 +21,21 @@ class LivePanel {
     this.loss = new Curves(this.find("loss"));
     this.quality = new Curves(this.find("quality"));
     this.heat = new PairHeat(this.find("heat"));
-    this.socket = new LiveSocket({
+    this.tab = new TabRun({
       onPacket: (buffer) => this.take(buffer, true),
-      onState: (words) => this.tellLink(words),
-      onUnreachable: () => this.trigger("fallback", true),
-      onLost: () => { this.lost = true; this.trigger("lost", this.token); },
+      tellLink: (words) => this.tellLink(words),
+      tellNote: (text) => this.tellNote(text),
+      ask: (name, value) => this.trigger(name, value),
     });
-    this.listen();
+    this.parts = PARTS.map((make) => make(this));
+    listenTo(this);
     this.observer = new ResizeObserver(() => this.later());
     this.observer.observe(this.root);
   }
+
+  get frames() { return this.history.frames; }
+
+  get shown() { return this.history.shown; }
 
   // Called by Streamlit at mount, on new data and on a change of theme.
   configure({ data, setTriggerValue }) {
@@ -41,51 +44,15 @@ class LivePanel {
     this.themeKey = JSON.stringify(this.theme);
     this.legendOf = null;
     if (data instanceof Uint8Array) {
-      this.socket.close();
+      this.tab.socket.close();
       this.root.dataset.transport = "fragment";
       this.tellLink("frames come every half second: no direct connection to the server");
       this.take(data.slice().buffer, false);
-    } else if (data && data.path) this.connect(data);
+    } else if (data && data.path) {
+      this.root.dataset.transport = "socket";
+      this.tab.connect(data);
+    }
     this.later();
-  }
-
-  connect(data) {
-    this.root.dataset.transport = "socket";
-    this.store = data.store;
-    const former = this.recall();
-    const offered = !this.offered && former && former.token !== data.token && former.search === location.search;
-    this.offered = true;
-    if (offered) {
-      // After a reload: ask for the run this tab had. The answer comes as new data, or not at all.
-      this.trigger("adopt", former.token);
-      this.waiting = setTimeout(() => this.follow(data), 2500);
-      return;
-    }
-    this.follow(data);
-  }
-
-  follow(data) {
-    clearTimeout(this.waiting);
-    const another = this.token && data.token !== this.token;
-    if (another && (this.lost || this.root.dataset.link === "reconnecting")) {
-      this.tellNote("The server no longer has the former run: it was restarted, or nobody watched. " +
-        "This is a new one with the same settings; Play trains it.");
-    }
-    this.lost = false;
-    this.token = data.token;
-    this.remember();
-    this.socket.open(data.path);
-  }
-
-  recall() {
-    try { return JSON.parse(sessionStorage.getItem(this.store)); } catch { return null; }
-  }
-
-  remember() {
-    if (!this.token) return;
-    try {
-      sessionStorage.setItem(this.store, JSON.stringify({ token: this.token, search: location.search }));
-    } catch { /* storage is off: a reload starts a new run */ }
   }
 
   tellLink(words) {
@@ -99,7 +66,7 @@ class LivePanel {
     const messages = decodePacket(buffer);
     const before = this.drawnState();
     messages.forEach((message) => this.absorb(message));
-    if (this.frames.length > KEPT_FRAMES) this.thin();
+    this.history.thin();
     // A step count alone changes nothing in the charts.
     const has = (...kinds) => messages.some((message) => kinds.includes(message.kind));
     if (acknowledge && has(KIND.frame, KIND.glance)) this.owesAck = true;
@@ -117,40 +84,20 @@ class LivePanel {
     if (kind === KIND.hello) {
       if (epoch === this.epoch && this.hello) return;
       this.epoch = epoch;
-      this.frames = [];
-      this.glance = null;
-      this.shown = null;
+      this.history.clear();
       this.hello = decodeHello(body);
       this.images = null;
       this.map.reset(this.hello);
       this.legendOf = null;
+      this.parts.forEach((part) => part.reset && part.reset(this.hello));
     } else if (epoch !== this.epoch) {
       if (kind === KIND.state && !this.hello) this.state = decodeState(body);
     } else if (kind === KIND.state) this.state = decodeState(body);
-    else if (kind === KIND.frame) this.keep(decodeFrame(body));
-    else if (kind === KIND.glance) this.glance = decodeGlance(body);
+    else if (kind === KIND.frame) this.history.add(decodeFrame(body));
+    else if (kind === KIND.glance) this.history.glance = decodeGlance(body);
     else if (kind === KIND.images) {
       decodeImages(body).then((images) => { this.images = images; this.map.images = images; this.later(); });
-    }
-  }
-
-  keep(frame) {
-    frame.arrived = performance.now();
-    let at = this.frames.length;
-    while (at > 0 && this.frames[at - 1].step > frame.step) at -= 1;
-    if (at > 0 && this.frames[at - 1].step === frame.step) {
-      this.frames[at - 1] = frame;
-      return;
-    }
-    this.frames.splice(at, 0, frame);
-    if (this.shown !== null && at <= this.shown) this.shown += 1;
-  }
-
-  thin() {
-    const newest = this.frames.length - 1;
-    const kept = this.shown === null ? null : this.frames[this.shown];
-    this.frames = this.frames.filter((frame, k) => k % 2 === 0 || k > newest - 50 || frame === kept);
-    this.shown = kept === null ? null : this.frames.indexOf(kept);
+    } else this.parts.forEach((part) => part.message && part.message(kind, body));
   }
 
   // At most one drawing an animation frame, and with reduced motion at most two a second.
@@ -165,7 +112,7 @@ class LivePanel {
       this.draw();
       if (this.owesAck) {
         this.owesAck = false;
-        this.socket.send({ do: "ack" });
+        this.tab.socket.send({ do: "ack" });
       }
     });
     if (wait) setTimeout(draw, wait);
@@ -179,27 +126,18 @@ class LivePanel {
     const level = this.stale;
     if (level === ALL) this.behind = new Set(["slowViews", "texts", "pairs"]);
     this.stale = HEAD;
-    const at = this.shown === null ? this.frames.length - 1 : this.shown;
-    const frame = this.frames[at];
-    const moment = this.moment(frame);
+    const frame = this.frames[this.history.at];
+    const moment = this.history.moment(frame);
     if (this.legendOf !== this.themeKey + this.epoch) this.drawOnce();
     this.drawMoment(moment, level);
     if (this.isDue("slowViews", SLOW_VIEWS)) {
       this.drawCurves(frame);
       this.heat.draw(frame, this.theme);
+      this.parts.forEach((part) => part.draw && part.draw(frame, moment));
     }
-    if (this.isDue("texts", TEXTS)) drawTexts(this, frame, at, moment);
+    if (this.isDue("texts", TEXTS)) drawTexts(this, frame, this.history.at, moment);
     if (this.isDue("pairs", PAIRS)) drawPairs(this.find("pairs"), frame, this.hello, this.images);
     Object.assign(this.root.dataset, { frames: this.drawn, received: this.frames.length, epoch: this.epoch });
-  }
-
-  // What map and histograms show: a glance where it is newer than the newest frame.
-  moment(frame) {
-    const newer = this.shown === null && this.glance && this.glance.step > frame.step;
-    if (!newer) return frame;
-    const known = this.merged && this.merged.glance === this.glance && this.merged.frame === frame;
-    if (!known) this.merged = { ...frame, ...this.glance, glance: this.glance, frame };
-    return this.merged;
   }
 
   drawMoment(moment, level) {
@@ -229,7 +167,7 @@ class LivePanel {
 
   drawHead() {
     const { state, total, reason } = this.state;
-    const newest = this.frames.length ? this.moment(this.frames.at(-1)).step : 0;
+    const newest = this.history.newestStep;
     const live = this.shown === null;
     const step = live ? Math.max(this.state.step || 0, newest) : this.frames[this.shown].step;
     setText(this.find("step"), "step " + step);
@@ -279,28 +217,12 @@ class LivePanel {
   }
 
   show(place) {
-    const last = this.frames.length - 1;
-    this.shown = place >= last ? null : Math.max(0, place);
+    this.history.show(place);
     this.later();
   }
 
   command(name) {
-    if (!this.socket.send({ do: name })) this.trigger("command", name);
-  }
-
-  key(event) {
-    if (event.target !== this.root && event.key !== " ") return;
-    if (event.target !== this.root && event.target.closest("button, input")) return;
-    const last = this.frames.length - 1;
-    const at = this.shown === null ? last : this.shown;
-    if (event.key === " ") this.command(this.state.state === "running" ? "pause" : "play");
-    else if (event.key === "ArrowRight" && this.shown === null) this.command("step");
-    else if (event.key === "ArrowRight") this.show(at + 1);
-    else if (event.key === "ArrowLeft") this.show(at - 1);
-    else if (event.key === "Home") this.show(0);
-    else if (event.key === "End") this.show(last);
-    else return;
-    event.preventDefault();
+    if (!this.tab.socket.send({ do: name })) this.trigger("command", name);
   }
 
   explain(term) {
@@ -314,27 +236,9 @@ class LivePanel {
     this.find("note").textContent = text;
   }
 
-  listen() {
-    this.root.onkeydown = (event) => this.key(event);
-    this.find("slider").oninput = (event) => this.show(Number(event.target.value));
-    this.find("newest").onclick = () => this.show(Infinity);
-    this.find("in").onclick = () => this.map.zoomBy(1.4);
-    this.find("out").onclick = () => this.map.zoomBy(1 / 1.4);
-    this.find("fit").onclick = () => { this.map.fit(); this.later(); };
-    this.root.onclick = (event) => {
-      const term = event.target.closest("button.term");
-      if (term) this.explain(term.textContent.trim());
-    };
-    this.onhide = () => this.remember();
-    window.addEventListener("pagehide", this.onhide);
-  }
-
   close() {
-    clearTimeout(this.waiting);
-    this.remember();
-    window.removeEventListener("pagehide", this.onhide);
     this.observer.disconnect();
-    this.socket.close();
+    this.tab.close();
   }
 }
 
