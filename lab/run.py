@@ -17,6 +17,7 @@ from lab.batchview import BatchLook, look_at_batch
 from lab.config import LEARNING_RATE, Event, RunConfig, check_event
 from lab.devices import one_thread, resolve_device
 from lab.frame import Frame, Glance
+from lab.phases import PHASES, OneStep
 from lab.probe import Probe
 from lab.randomness import RandomState, undisturbed
 from lab.recording import Recording, is_frame_step
@@ -56,6 +57,8 @@ class Run:
         self.recording.provenance = provenance(self.device.type)
         self.steps_done = 0
         self.reason = ""
+        self.under_way: OneStep | None = None  # a step of which some phases are done
+        self.last: OneStep | None = None  # the last step done
         self._frames = 0
         self._next_rows: Tensor | None = None
         self._rate = config.lr
@@ -109,6 +112,27 @@ class Run:
         with self.random.swapped_in():
             return self._step(self.steps_done + 1, look)
 
+    def phase(self) -> OneStep | None:
+        """The next of the six phases of a step, None once the run is over; the sixth makes it a step.
+
+        Six phases change and record what one `step(look=True)` does, bit for bit. `step` finishes a step that
+        is under way.
+        """
+        if not self.recording.frames and not self.diverged:
+            self.start()
+        if self.finished:
+            return None
+        with self.random.swapped_in():
+            step = self.steps_done + 1
+            one = self.under_way = self.under_way or self._begin(step)
+            if one.done == len(PHASES) - 1:
+                self._step(step, True)
+                return one
+            one.advance()
+            if one.phase == "loss" and not self._all_finite(one.value, one.embeddings, step):
+                self.under_way = None
+        return one
+
     def glance(self) -> Glance | None:
         """Map and histograms as they are now, not recorded; None when they are not finite.
 
@@ -138,21 +162,23 @@ class Run:
         self.config = self.recording.config = config
 
     def _step(self, step: int, by_hand: bool) -> Frame | None:
-        trainer = self.trainer
-        self._apply(step)
-        rows = trainer.draw() if self._next_rows is None else self._next_rows
-        self._next_rows = None
-        embeddings, labels = trainer.embed_batch(rows)
-        loss = trainer.loss(embeddings, labels)
-        if not self._all_finite(loss, embeddings, step):
+        one = self.under_way or self._begin(step)
+        self.under_way = None
+        one.until("loss")
+        if not self._all_finite(one.value, one.embeddings, step):
             return None
         regular = is_frame_step(step) or step >= self.config.steps
-        look = self._look(embeddings, labels, rows) if regular or by_hand else None
-        trainer.update(loss)
-        self.steps_done = step
+        look = self._look(one.embeddings, one.labels, one.rows) if regular or by_hand else None
+        one.until("update")
+        self.steps_done, self.last = step, one
         if look is None:
             return None
-        return self._record(step, float(loss.detach()), trainer.gradient_norm(), look, extra=not regular)
+        return self._record(step, float(one.value), self.trainer.gradient_norm(), look, extra=not regular)
+
+    def _begin(self, step: int) -> OneStep:
+        self._apply(step)
+        rows, self._next_rows = self._next_rows, None
+        return OneStep(self.trainer, rows)
 
     def _apply(self, step: int) -> None:
         for event in self.config.events:

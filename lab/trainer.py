@@ -84,10 +84,13 @@ class Trainer:
         rows = rows.to(self.device)
         return self.encoder(rows if self.free else self.inputs[index]), self.labels[rows]
 
-    def update(self, value: Tensor) -> None:
-        """One step of the optimiser on the loss value."""
+    def backward(self, value: Tensor) -> None:
+        """The gradient of the loss value in every parameter."""
         self.optimizer.zero_grad(set_to_none=True)
         value.backward()
+
+    def update(self) -> None:
+        """One step of the optimiser along the gradient."""
         self.optimizer.step()
 
     def gradient_norm(self) -> float:

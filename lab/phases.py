@@ -1,0 +1,85 @@
+"""One step in six phases, taken at once or one by one: the same operations in the same order either way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from lab.trainer import Trainer
+
+PHASES = ("sample", "embed", "pair", "loss", "gradient", "update")
+
+
+class OneStep:
+    """A step under way, and once it is over what can be asked about it.
+
+    Args:
+        trainer: what it changes.
+        rows: of the batch, where it was drawn before; else it is drawn in the first phase.
+
+    Attributes:
+        done: number of phases done.
+        rows: of the batch among the training points, (B,).
+        embeddings: (B, D), as the loss sees them; detached once the step is over.
+        labels: (B,).
+        value: the loss, 0-d, until the step is over.
+    """
+
+    rows: Tensor
+    embeddings: Tensor
+    labels: Tensor
+    value: Tensor
+
+    def __init__(self, trainer: Trainer, rows: Tensor | None = None) -> None:
+        self.trainer = trainer
+        self.done = 0
+        self._given = rows
+
+    def __repr__(self) -> str:
+        return f"OneStep({self.done} of {len(PHASES)} phases done)"
+
+    @property
+    def phase(self) -> str:
+        """Name of the last phase done, "" before the first."""
+        return PHASES[self.done - 1] if self.done else ""
+
+    def advance(self) -> None:
+        """The next phase."""
+        getattr(self, f"_{PHASES[self.done]}")()
+        self.done += 1
+
+    def until(self, phase: str) -> None:
+        """All phases up to this one that are not done yet."""
+        while self.done <= PHASES.index(phase):
+            self.advance()
+
+    def _sample(self) -> None:
+        self.rows = self.trainer.draw() if self._given is None else self._given
+
+    def _embed(self) -> None:
+        self.embeddings, self.labels = self.trainer.embed_batch(self.rows)
+
+    def _pair(self) -> None:
+        self.seen = Seen(self.trainer.loss)
+
+    def _loss(self) -> None:
+        self.value = self.trainer.loss(self.embeddings, self.labels)
+
+    def _gradient(self) -> None:
+        self.trainer.backward(self.value)
+
+    def _update(self) -> None:
+        self.trainer.update()
+        self.embeddings, self.value = self.embeddings.detach(), self.value.detach()
+
+
+class Seen:
+    """The loss as it was when a step called it: its tensors, its options, and the random state."""
+
+    def __init__(self, loss: Any) -> None:
+        self.random = torch.get_rng_state()
+        self.tensors = {name: value.clone() for name, value in loss.state_dict().items()}
+        self.options = {name: getattr(loss, name) for name in loss.params if name not in self.tensors}
