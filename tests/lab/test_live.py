@@ -38,6 +38,33 @@ def test_play_before_it_is_ready_is_remembered(small: Small, clock: Clock) -> No
     assert run.state == "running"
 
 
+def test_play_until_a_step_pauses_there_with_a_frame_and_says_so(small: Small, clock: Clock) -> None:
+    scheduler = made(clock)
+    run = scheduler.open(small(steps=60))
+    run.play(until=23)
+    turns(scheduler, 60)
+    assert (run.state, run.step) == ("paused", 23)
+    assert run.reason == "Paused at step 23, which the link shows; Play goes on."
+    assert run.recording is not None
+    assert run.recording.latest is not None
+    assert (run.recording.latest.step, run.recording.latest.extra) == (23, True)
+    run.play()
+    turns(scheduler, 60)
+    assert (run.state, run.step) == ("finished", 60)
+
+
+def test_pause_and_reset_forget_the_step_to_pause_at(small: Small, clock: Clock) -> None:
+    scheduler = made(clock)
+    for interrupt in ("pause", "reset"):
+        run = opened(scheduler, small())
+        run.play(until=6)
+        getattr(run, interrupt)()
+        scheduler.turn()
+        run.play()
+        turns(scheduler, 40)
+        assert (run.state, run.step) == ("finished", 12)
+
+
 def test_advance_makes_exactly_so_many_steps_and_shows_the_last(small: Small, clock: Clock) -> None:
     scheduler = made(clock)
     run = opened(scheduler, small(steps=60))
