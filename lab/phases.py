@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+
+from lab.randomness import undisturbed
 
 if TYPE_CHECKING:
     from lab.trainer import Trainer
@@ -24,13 +27,17 @@ class OneStep:
         done: number of phases done.
         rows: of the batch among the training points, (B,).
         embeddings: (B, D), as the loss sees them; detached once the step is over.
-        labels: (B,).
-        value: the loss, 0-d, until the step is over.
+        labels: (B,), the classes.
+        inputs: what the loss is called with besides the embeddings.
+        seen: the loss as it was when it was called.
+        value: the loss, 0-d; detached once the step is over.
     """
 
     rows: Tensor
     embeddings: Tensor
     labels: Tensor
+    inputs: dict[str, Any]
+    seen: Seen
     value: Tensor
 
     def __init__(self, trainer: Trainer, rows: Tensor | None = None) -> None:
@@ -63,23 +70,49 @@ class OneStep:
         self.embeddings, self.labels = self.trainer.embed_batch(self.rows)
 
     def _pair(self) -> None:
-        self.seen = Seen(self.trainer.loss)
+        self.inputs = {"labels": self.labels}
 
     def _loss(self) -> None:
-        self.value = self.trainer.loss(self.embeddings, self.labels)
+        self.seen = Seen(self.trainer.loss)
+        self.value = self.trainer.loss(self.embeddings, **self.inputs)
 
     def _gradient(self) -> None:
         self.trainer.backward(self.value)
 
     def _update(self) -> None:
         self.trainer.update()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Forget the graph of the gradient, which holds every layer's numbers."""
         self.embeddings, self.value = self.embeddings.detach(), self.value.detach()
 
 
 class Seen:
-    """The loss as it was when a step called it: its tensors, its options, and the random state."""
+    """A loss as it was when a step called it: its tensors, its options, and the random state.
+
+    The update moves what the loss learns, and a margin may change before anybody asks about the step.
+    """
 
     def __init__(self, loss: Any) -> None:
         self.random = torch.get_rng_state()
         self.tensors = {name: value.clone() for name, value in loss.state_dict().items()}
         self.options = {name: getattr(loss, name) for name in loss.params if name not in self.tensors}
+
+    def restored(self, loss: Any) -> Any:
+        """A copy of the loss as it was then."""
+        then = copy.deepcopy(loss)
+        for name, value in self.options.items():
+            setattr(then, name, value)
+        then.load_state_dict(self.tensors)
+        return then
+
+
+def embedded_again(trainer: Trainer, rows: Tensor) -> Tensor:
+    """Embeddings (B, D) of a batch's rows with the encoder as it is now, in training mode; nothing changes."""
+    held = [buffer.clone() for buffer in trainer.encoder.buffers()]
+    with undisturbed(), torch.no_grad():
+        embeddings, _ = trainer.embed_batch(rows)
+        for buffer, value in zip(trainer.encoder.buffers(), held, strict=True):
+            buffer.copy_(value)
+    return embeddings

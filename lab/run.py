@@ -58,7 +58,7 @@ class Run:
         self.steps_done = 0
         self.reason = ""
         self.under_way: OneStep | None = None  # a step of which some phases are done
-        self.last: OneStep | None = None  # the last step done
+        self.last: OneStep | None = None  # the last step done; at first the first batch, not yet learned from
         self._frames = 0
         self._next_rows: Tensor | None = None
         self._rate = config.lr
@@ -88,16 +88,19 @@ class Run:
     def start(self) -> Frame | None:
         """Frame 0: the first batch and the probe before any update."""
         with self.random.swapped_in():
-            self._next_rows = self.trainer.draw()
-            embeddings, labels = self.trainer.embed_batch(self._next_rows)
-            loss = self.trainer.loss(embeddings, labels)
-            if not self._all_finite(loss, embeddings, 0):
+            one = OneStep(self.trainer)
+            one.until("loss")
+            self._next_rows = one.rows
+            if not self._all_finite(one.value, one.embeddings, 0):
                 return None
-            look = self._look(embeddings, labels, self._next_rows)
-            gradients = torch.autograd.grad(loss, list(self.trainer.encoder.parameters()), allow_unused=True)
+            look = self._look(one.embeddings, one.labels, one.rows)
+            parameters = list(self.trainer.encoder.parameters())
+            gradients = torch.autograd.grad(one.value, parameters, allow_unused=True)
             norms = [g.norm() for g in gradients if g is not None]
             norm = float(torch.stack(norms).norm()) if norms else 0.0
-            return self._record(0, float(loss.detach()), norm, look)
+            one.let_go()
+            self.last = one
+            return self._record(0, float(one.value), norm, look)
 
     def step(self, look: bool = False) -> Frame | None:
         """One update; the frame if one falls on it. After the last step, or divergence, nothing happens.
