@@ -1,6 +1,7 @@
 """Data sets: one file each, found by scanning this folder; listing them loads no data.
 
-A file declares `TITLE`, `SUMMARY`, `KIND` ("points" or "images"), `OPTIONS` and `load(seed, **options)`.
+A file declares `TITLE`, `SUMMARY`, `KIND` ("points" or "images"), `OPTIONS` and `load(seed, **options)`; one
+with a continuous label says what that is in `CONTINUOUS`.
 Nothing but numpy and losslib's parameter declarations is needed to load one.
 """
 
@@ -29,7 +30,13 @@ def catalog() -> dict[str, DatasetSpec]:
         module = importlib.import_module(f"{__name__}.{entry.name}")
         if hasattr(module, "TITLE") and hasattr(module, "load"):
             found[entry.name] = DatasetSpec(
-                entry.name, module.TITLE, module.SUMMARY, module.OPTIONS, module.KIND, module.load
+                entry.name,
+                module.TITLE,
+                module.SUMMARY,
+                module.OPTIONS,
+                module.KIND,
+                module.load,
+                getattr(module, "CONTINUOUS", ""),
             )
     return dict(sorted(found.items()))
 

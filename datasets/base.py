@@ -28,6 +28,8 @@ class Dataset:
         held_out: indices of the points that no step trains on, int64.
         images: pictures to show, (N, H, W) uint8, or None.
         note: one sentence on where the data come from, or "".
+        continuous: continuous label of each point, (N,) float32, or None.
+        true_labels: (N,) int64 where `labels` are what training is told and may be wrong, else None.
     """
 
     name: str
@@ -38,14 +40,21 @@ class Dataset:
     held_out: NDArray[np.int64]
     images: NDArray[np.uint8] | None = None
     note: str = ""
+    continuous: NDArray[np.float32] | None = None
+    true_labels: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.inputs, self.labels, self.train, self.held_out, self.images):
-            if array is not None:
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def truth(self) -> NDArray[np.int64]:
+        """The labels that quality is measured with: the true ones where they are known apart."""
+        return self.labels if self.true_labels is None else self.true_labels
 
     @property
     def kind(self) -> str:
@@ -55,7 +64,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """What a data set's file declares; making one loads no data."""
+    """What a data set's file declares; making one loads no data.
+
+    `continuous` says what the continuous label is, "" where there is none.
+    """
 
     name: str
     title: str
@@ -63,6 +75,7 @@ class DatasetSpec:
     options: dict[str, Param]
     kind: str
     loader: Callable[..., Dataset]
+    continuous: str = ""
 
     def check(self, options: dict[str, Any]) -> dict[str, Any]:
         """All options, checked, with defaults filled in. Raises ParameterError."""
@@ -120,8 +133,15 @@ def generated(
     labels: NDArray[np.int64],
     class_names: tuple[str, ...],
     seed: int,
+    continuous: NDArray[np.floating[Any]] | None = None,
 ) -> Dataset:
     """A generated data set: inputs scaled to mean 0 and variance 1, half of each class held out."""
-    scaled = (inputs - inputs.mean(axis=0)) / max(float(inputs.std()), 1e-12)
     train, held_out = split(labels, 0.5, seed)
-    return Dataset(name, scaled.astype(np.float32), labels, class_names, train, held_out)
+    values = None if continuous is None else continuous.astype(np.float32)
+    return Dataset(name, scaled(inputs), labels, class_names, train, held_out, continuous=values)
+
+
+def scaled(inputs: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Inputs (N, F) at mean 0 and, all coordinates together, variance 1."""
+    centred = (inputs - inputs.mean(axis=0)) / max(float(inputs.std()), 1e-12)
+    return centred.astype(np.float32)

@@ -154,7 +154,7 @@ class BaseLoss(Declared, HoldsTensors):
             embeddings: (B, D), floating; the anchors.
             labels: (B,), compared by equality; or None where indices_tuple is given.
             indices_tuple: (anchors, positives, negatives) or (pos_anchors, positives, neg_anchors,
-                negatives), int64 or int32 index tensors.
+                negatives), int64 or int32 index tensors; or the `PairMasks` of a rule of `losslib.pairs`.
             ref_emb: (R, D); positives and negatives come from it, nothing is excluded.
             ref_labels: (R,).
 
@@ -192,6 +192,12 @@ class PairLoss(BaseLoss):
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """The unreduced terms by name."""
         raise NotImplementedError
+
+    def read(self, *given: Any) -> Batch:
+        """The inputs of a call, checked and in working precision; pairs given as masks stay masks."""
+        embeddings, labels, indices_tuple, ref_emb, ref_labels = given
+        owner = type(self).__name__
+        return read(owner, embeddings, labels, indices_tuple, ref_emb, ref_labels, dense=True)
 
     def compute(self, batch: Batch) -> dict[str, Term]:
         """The terms, from the distance matrix of the batch."""

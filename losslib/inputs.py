@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from losslib.errors import ShapeError
+from losslib.pairs import PairMasks
 from losslib.precision import autocasting, values_are_known, working
 from losslib.types import PairIndices, TripletIndices
 
@@ -27,6 +28,7 @@ class Batch:
     given_dtype: torch.dtype  # of the embeddings as they came
     autocast: bool  # whether the loss was called under autocast
     own: Tensor | None = None  # (B,) the reference row that is a copy of each anchor, and no pair with it
+    masks: PairMasks | None = None  # the pairs as masks (B, R), where they were given so
     among_itself: bool = False  # whether the references are the batch that these anchors are a part of
 
     @property
@@ -58,8 +60,11 @@ def read(
     indices_tuple: Any,
     ref_emb: Tensor | None,
     ref_labels: Tensor | None,
+    dense: bool = False,
 ) -> Batch:
     """Check the arguments of a loss and bring them to one device and precision.
+
+    Pairs given as masks stay masks where the loss reads them so (`dense`), else they become index tensors.
 
     Raises ShapeError for shapes, sizes and missing arguments, TypeError for wrong types.
     """
@@ -79,10 +84,13 @@ def read(
                 f"{owner}: labels and ref_labels must both be whole numbers or both floating, "
                 f"got {labels.dtype} and {ref_labels.dtype}"
             )
-    indices = None
-    if indices_tuple is not None:
-        indices = read_indices(owner, indices_tuple, len(x), len(x) if y is None else len(y), x)
-    return Batch(x, labels, indices, y, ref_labels, embeddings.dtype, autocasting(embeddings))
+    indices = masks = None
+    references = len(x) if y is None else len(y)
+    if isinstance(indices_tuple, PairMasks) and dense:
+        masks = indices_tuple.checked(owner, len(x), references, x.device)
+    elif indices_tuple is not None:
+        indices = read_indices(owner, indices_tuple, len(x), references, x)
+    return Batch(x, labels, indices, y, ref_labels, embeddings.dtype, autocasting(embeddings), masks=masks)
 
 
 def read_rows(owner: str, embeddings: Tensor) -> Batch:
@@ -147,6 +155,8 @@ def read_labels(owner: str, name: str, labels: Any, x: Tensor) -> Tensor:
 
 def read_indices(owner: str, given: Any, anchors: int, references: int, x: Tensor) -> Indices:
     """An index tuple as PairIndices or TripletIndices of int64 tensors on the embeddings' device."""
+    if isinstance(given, PairMasks):
+        return given.checked(owner, anchors, references, x.device).indices()
     if not isinstance(given, (tuple, list)) or len(given) not in (3, 4):
         got = f"{len(given)} entries" if isinstance(given, (tuple, list)) else type(given).__name__
         raise ShapeError(

@@ -134,8 +134,11 @@ class Pairs:
 
 
 def batch_masks(batch: Batch) -> tuple[Tensor, Tensor]:
-    """Masks (B, R) of the positive and negative pairs that the labels of a batch give."""
-    masks = label_masks(batch.labels, batch.reference_labels, batch.ref_emb is None)
+    """Masks (B, R) of the positive and negative pairs of a batch: those given, else those of its labels."""
+    if batch.masks is not None:
+        masks = (batch.masks.positive.clone(), batch.masks.negative.clone())
+    else:
+        masks = label_masks(batch.labels, batch.reference_labels, batch.ref_emb is None)
     if batch.own is not None:
         for mask in masks:
             mask.scatter_(1, batch.own.unsqueeze(1), value=False)

@@ -1,6 +1,7 @@
 """Which samples are similar: rules that give masks of positive and negative pairs, for any loss.
 
-Each rule returns `PairMasks`; pass `masks.indices()` to a loss as its `indices_tuple`.
+Each rule returns `PairMasks`. Pass them to a loss as its `indices_tuple`, or to a miner as its `labels`: no
+pair is written out then, and memory stays that of the masks. `masks.indices()` writes them out.
 """
 
 from __future__ import annotations
@@ -23,6 +24,19 @@ class PairMasks:
 
     positive: Tensor
     negative: Tensor
+
+    def checked(self, owner: str, anchors: int, references: int, device: torch.device) -> PairMasks:
+        """The masks on a device. Raises ShapeError or TypeError where they do not fit the embeddings."""
+        for name, mask in (("positive", self.positive), ("negative", self.negative)):
+            if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+                got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+                raise TypeError(f"{owner}: masks must be boolean tensors, got {name} of {got}")
+            if tuple(mask.shape) != (anchors, references):
+                raise ShapeError(
+                    f"{owner}: masks must have shape ({anchors}, {references}), got {name} of "
+                    f"{tuple(mask.shape)}"
+                )
+        return PairMasks(self.positive.to(device), self.negative.to(device))
 
     def indices(self) -> PairIndices:
         """The pairs as index tensors, for `indices_tuple`."""

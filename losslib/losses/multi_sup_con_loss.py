@@ -102,7 +102,7 @@ class MultiSupConLoss(PairLoss):
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss` per anchor with a positive."""
         overlap = _overlap(pairs.batch)
-        if overlap is not None and pairs.listed is None:
+        if overlap is not None and pairs.listed is None and pairs.batch.masks is None:
             near = overlap >= self.threshold
             pairs.replace_masks(near, near.logical_not())
         logits = pairs.similarity / self.temperature

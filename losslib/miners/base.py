@@ -15,6 +15,7 @@ from losslib.errors import ShapeError
 from losslib.inputs import Batch, Indices, read
 from losslib.miners.capped import at_most
 from losslib.pair_matrix import batch_masks
+from losslib.pairs import PairMasks
 from losslib.params import Choice, Either, Integer, Param
 from losslib.precision import without_autocast
 from losslib.types import PairIndices, TripletIndices
@@ -103,7 +104,7 @@ class Miner(Declared, nn.Module):
     def forward(
         self,
         embeddings: Tensor,
-        labels: Tensor,
+        labels: Tensor | PairMasks,
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
         own: Tensor | None = None,
@@ -112,7 +113,8 @@ class Miner(Declared, nn.Module):
 
         Args:
             embeddings: (B, D), floating; the anchors.
-            labels: (B,), compared by equality.
+            labels: (B,), compared by equality; or the `PairMasks` of another rule of `losslib.pairs`, which
+                then says which pairs there are to choose from.
             ref_emb: (R, D); positives and negatives come from it, nothing is excluded.
             ref_labels: (R,).
             own: (B,) int64, the reference row that is a copy of each anchor, which is then no candidate.
@@ -122,7 +124,9 @@ class Miner(Declared, nn.Module):
         owner = type(self).__name__
         if labels is None:
             raise ShapeError(f"{owner}: labels must be a tensor of shape (B,), got None")
-        batch = read(owner, embeddings.detach(), labels, None, ref_emb, ref_labels)
+        masks = labels if isinstance(labels, PairMasks) else None
+        names = None if isinstance(labels, PairMasks) else labels
+        batch = read(owner, embeddings.detach(), names, masks, ref_emb, ref_labels, dense=True)
         with without_autocast(embeddings):
             return self._capped(self.mine(self._candidates(batch, own)))
 

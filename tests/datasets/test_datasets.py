@@ -13,7 +13,19 @@ import datasets
 from datasets.tables import parse_bytes
 from losslib.errors import ParameterError
 
-NAMES = ("blobs", "digits", "mnist", "moons", "rings", "spirals")
+NAMES = (
+    "blobs",
+    "checkerboard",
+    "digits",
+    "imbalanced",
+    "mnist",
+    "moons",
+    "noisy_labels",
+    "rings",
+    "spirals",
+    "swiss_roll",
+)
+UNEVEN = ("imbalanced",)
 
 
 def test_catalog_lists_every_file_with_text() -> None:
@@ -46,7 +58,9 @@ def test_contract(name: str) -> None:
     assert np.array_equal(np.sort(both), np.arange(count))  # every point once, in one of the two
     for part in (data.train, data.held_out):
         sizes = np.bincount(data.labels[part], minlength=classes)
-        assert sizes.max() - sizes.min() <= max(4, 0.1 * sizes.max())  # both parts know every class
+        assert sizes.min() >= 2  # both parts know every class
+        even = sizes.max() - sizes.min() <= max(4, 0.1 * sizes.max())
+        assert even or name == "noisy_labels" or (name in UNEVEN and part is data.train)
     assert not any(a.flags.writeable for a in (data.inputs, data.labels, data.train, data.held_out))
     spec = datasets.catalog()[name]
     assert data.kind == spec.kind
@@ -72,8 +86,8 @@ def test_every_option_works_at_the_ends_worth_exploring(name: str) -> None:
         for value in param.explore or ():
             data = datasets.load(name, 0, **{option: value})
             assert np.isfinite(data.inputs).all()
-            if option in ("classes", "points"):
-                measured = len(data.class_names) if option == "classes" else len(data)
+            if option in ("classes", "bins", "points"):
+                measured = len(data) if option == "points" else len(data.class_names)
                 assert measured == value
 
 
@@ -104,6 +118,64 @@ def test_rings_and_moons_lie_where_their_equations_say() -> None:
     assert np.allclose(means / means[0], [1, 2, 3, 4], rtol=0.06)
     moons = datasets.load("moons", 0, noise=0.0)
     assert moons.inputs[moons.labels == 0, 1].mean() > moons.inputs[moons.labels == 1, 1].mean()
+
+
+def test_the_swiss_roll_is_a_spiral_and_its_label_is_the_position_along_it() -> None:
+    data = datasets.load("swiss_roll", 2, noise=0.0, turns=1.5, bins=5)
+    place = data.continuous
+    assert place is not None
+    assert place.dtype == np.float32
+    assert 0 <= place.min() < 0.01
+    assert 0.99 < place.max() <= 1
+    assert np.array_equal(data.labels, np.minimum((place * 5).astype(np.int64), 4))
+    assert datasets.get("swiss_roll").continuous.startswith("position along the roll")
+    # neighbours along the spiral are close in the plane of the roll, in steps that add up to its length
+    order = np.argsort(place)
+    roll = data.inputs[order][:, [0, 2]].astype(np.float64)
+    steps = np.linalg.norm(np.diff(roll, axis=0), axis=1)
+    assert np.allclose(steps.sum() * np.diff(place[order]), steps, atol=2e-3 * steps.sum())
+    # radius = angle, from 1.5 pi over 1.5 turns to 4.5 pi: the length of that spiral over the strip's width
+    a, b = 1.5 * np.pi, 4.5 * np.pi
+    length = sum(sign * (t * np.sqrt(1 + t * t) + np.arcsinh(t)) / 2 for sign, t in ((1, b), (-1, a)))
+    width = np.ptp(data.inputs[:, 1].astype(np.float64))
+    assert steps.sum() / width == pytest.approx(length / 21, rel=0.01)
+
+
+def test_the_checkerboard_alternates() -> None:
+    data = datasets.load("checkerboard", 1, squares=3, classes=2)
+    low, high = data.inputs.min(axis=0), data.inputs.max(axis=0)
+    square = np.minimum((data.inputs - low) / (high - low) * 3, 2.999)
+    inside = (np.abs(square - np.rint(square)) > 0.01).all(axis=1)
+    assert np.array_equal(square.astype(int).sum(axis=1)[inside] % 2, data.labels[inside])
+    assert len(datasets.load("checkerboard", 0, squares=2, classes=6).class_names) == 3
+
+
+def test_imbalanced_classes_are_rare_in_training_alone() -> None:
+    data = datasets.load("imbalanced", 0, ratio=50.0)
+    train, held_out = (np.bincount(data.labels[part]) for part in (data.train, data.held_out))
+    assert train[0] / train[-1] == pytest.approx(50, rel=0.1)
+    factors = train[:-1] / train[1:]
+    assert np.allclose(factors, 50 ** (1 / 5), rtol=0.15)
+    assert held_out.max() - held_out.min() <= 1
+    even = datasets.load("imbalanced", 0, ratio=1.0)
+    sizes = np.bincount(even.labels[even.train])
+    assert sizes.max() - sizes.min() <= 6
+    assert np.bincount(datasets.load("imbalanced", 0, ratio=1000.0, points=40, classes=10).labels).min() >= 2
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.3, 1.0])
+def test_noisy_labels_are_wrong_in_training_to_that_share_and_right_elsewhere(wrong: float) -> None:
+    data = datasets.load("noisy_labels", 5, wrong=wrong)
+    assert data.true_labels is not None
+    mistaken = data.labels != data.true_labels
+    assert mistaken[data.train].sum() == round(wrong * len(data.train))
+    assert not mistaken[data.held_out].any()
+    assert data.truth is data.true_labels
+    clean = datasets.load("blobs", 5)
+    assert clean.truth is clean.labels
+    if wrong == 1.0:  # a wrong label is any of the other classes, equally often
+        shift = (data.labels - data.true_labels)[data.train] % 6
+        assert np.bincount(shift, minlength=6)[1:].min() > 0.15 * len(data.train)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from losslib import pairs
+from losslib import catalog, pairs
+from losslib.base import PairLoss
+from losslib.distances import LpDistance
 from losslib.errors import ParameterError, ShapeError
-from losslib.losses import ContrastiveLoss, NTXentLoss, SelfSupervisedLoss
+from losslib.losses import ContrastiveLoss, GE2ELoss, NTXentLoss, SelfSupervisedLoss
+from losslib.miners import BatchHardMiner
 
 
 def listed(mask: Tensor) -> list[tuple[int, int]]:
@@ -215,3 +218,87 @@ def test_label_overlap() -> None:
         pairs.label_overlap(sets.long(), 0.5)
     with pytest.raises(ShapeError, match=r"\(B, C\) and \(R, C\)"):
         pairs.label_overlap(sets, 0.5, sets[:, :2])
+
+
+PAIRWISE = [name for name, cls in catalog.losses().items() if issubclass(cls, PairLoss)]
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_masks_stand_for_the_index_tuples_they_write_out(name: str) -> None:
+    x = torch.randn(24, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    masks = pairs.within_delta(torch.linspace(0, 1, 24, dtype=torch.float64) ** 2, 0.12)
+    loss = catalog.get(name)().double()
+    values, gradients = [], []
+    for given in (masks, masks.indices()):
+        leaf = x.clone().requires_grad_()
+        value = loss(leaf, indices_tuple=given)
+        values.append(value.detach())
+        gradients.append(torch.autograd.grad(value, leaf)[0])
+    torch.testing.assert_close(values[0], values[1], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-8, atol=1e-10)
+
+
+def test_masks_of_a_reference_set_and_masks_that_do_not_fit() -> None:
+    x, y = torch.randn(3, 2), torch.randn(5, 2)
+    masks = pairs.within_delta(torch.arange(3.0), 1.0, torch.arange(5.0))
+    direct = ContrastiveLoss()(x, indices_tuple=masks, ref_emb=y)
+    torch.testing.assert_close(direct, ContrastiveLoss()(x, indices_tuple=masks.indices(), ref_emb=y))
+    with pytest.raises(ShapeError, match=r"masks must have shape \(3, 3\), got positive of \(3, 5\)"):
+        ContrastiveLoss()(x, indices_tuple=masks)
+    with pytest.raises(TypeError, match="masks must be boolean"):
+        ContrastiveLoss()(x, indices_tuple=pairs.PairMasks(torch.eye(3), torch.eye(3)))
+
+
+def test_a_loss_that_takes_no_tuples_refuses_masks_too() -> None:
+    masks = pairs.same_label(torch.tensor([0, 0, 1, 1]))
+    with pytest.raises(ValueError, match="GE2ELoss: takes no indices_tuple"):
+        GE2ELoss()(torch.randn(4, 2), torch.tensor([0, 0, 1, 1]), masks)
+
+
+def test_a_miner_chooses_among_the_pairs_of_a_rule() -> None:
+    targets = torch.tensor([0.0, 0.4, 1.0, 2.0])
+    x = torch.tensor([[0.0], [5.0], [4.0], [1.0]])
+    miner = BatchHardMiner(distance=LpDistance(normalize_embeddings=False))
+    chosen = miner(x, pairs.within_delta(targets, 0.6))
+    # positives 0-1 and 1-2; the farthest of each anchor, and the nearest of the rest
+    assert [index.tolist() for index in chosen] == [[0, 1, 2], [1, 0, 1], [3, 3, 3]]
+
+
+def brute_within(targets: list[float], delta: float) -> set[tuple[int, int]]:
+    rows = range(len(targets))
+    return {(i, j) for i in rows for j in rows if i != j and abs(targets[i] - targets[j]) <= delta}
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05, 0.3, 2.0])
+def test_within_delta_against_a_loop(delta: float) -> None:
+    targets = torch.rand(40, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    masks = pairs.within_delta(targets, delta)
+    expected = brute_within(targets.tolist(), delta)
+    assert set(listed(masks.positive)) == expected
+    everything = {(i, j) for i in range(40) for j in range(40) if i != j}
+    assert set(listed(masks.negative)) == everything - expected
+
+
+def test_semi_supervised_against_a_loop() -> None:
+    source = torch.Generator().manual_seed(4)
+    labels = torch.randint(0, 3, (15,), generator=source).repeat(2)
+    known = (torch.rand(15, generator=source) < 0.5).repeat(2)
+    sample = torch.arange(15).repeat(2)
+    masks = pairs.semi_supervised(labels, known, sample)
+    for i in range(30):
+        for j in range(30):
+            views = sample[i] == sample[j]
+            together = bool(views | (known[i] & known[j] & (labels[i] == labels[j])))
+            assert bool(masks.positive[i, j]) == (together and i != j)
+            assert bool(masks.negative[i, j]) == (not together)
+
+
+def test_label_overlap_against_sets() -> None:
+    sets = torch.rand(20, 6, generator=torch.Generator().manual_seed(5)) < 0.4
+    masks = pairs.label_overlap(sets, 0.4)
+    classes = [{k for k in range(6) if row[k]} for row in sets.tolist()]
+    for i, mine in enumerate(classes):
+        for j, theirs in enumerate(classes):
+            share = len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
+            assert bool(masks.positive[i, j]) == (i != j and share >= 0.4)
+            assert bool(masks.negative[i, j]) == (i != j and share < 0.4)
