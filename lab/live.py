@@ -7,8 +7,8 @@ import secrets
 
 import datasets
 from lab.glances import Glances
+from lab.inquiry import Inquired
 from lab.recording import Recording
-from lab.requested import Requested
 from lab.run import Run
 from lab.settings import sentence
 from losslib.errors import ParameterError
@@ -18,7 +18,7 @@ UNWATCHED = "Paused, because nobody was watching; Play goes on."
 _LOG = logging.getLogger("lab")
 
 
-class LiveRun(Requested):
+class LiveRun(Inquired):
     """One run of a scheduler. Every method may be called from any thread and returns at once.
 
     The worker thread alone touches the `Run`; what is asked for is noted under a lock and done at the
@@ -38,6 +38,7 @@ class LiveRun(Requested):
         marks: margins and temperature in force.
         glances: what was seen between frames.
         version: number of changes so far.
+        phase_note: what the last phase did, None between whole steps.
     """
 
     def __repr__(self) -> str:
@@ -51,8 +52,10 @@ class LiveRun(Requested):
             return True
         if self._run is None:
             return False
+        if self._questions or (self._changes and self._run.under_way is None):
+            return True
         unseen = self.unwatched_since is None and self.glances.owed(self._run)
-        if self._changes or (self.state == "paused" and (self._by_hand > 0 or unseen)):
+        if self.state == "paused" and (self._by_hand > 0 or self._phases > 0 or unseen):
             return True
         return self.state == "running" and (self._speed is None or now >= self.due)
 
@@ -126,12 +129,14 @@ class LiveRun(Requested):
                 until = self._until if running else None
             if run is None or not (running or by_hand > 0) or run.finished:
                 break
+            if running and self._speed is not None and clock() < self.due:
+                break  # somebody asks something meanwhile
             arrives = until == run.steps_done + 1
             frame = run.step(look=arrives or (not running and by_hand == 1))
             with self._lock:
                 if self._run is not run:
                     return  # reset or closed meanwhile
-                self.step = run.steps_done
+                self.step, self.phase_note = run.steps_done, None
                 if not running:
                     self._by_hand = max(self._by_hand - 1, 0)
                 elif arrives and self.state == "running":
@@ -142,11 +147,15 @@ class LiveRun(Requested):
                 self.due = max(self.due + 1 / self._speed, now - 0.1)
             if frame is not None or now >= end or (self._speed is not None and now < self.due):
                 break
+        if run is not None and self._phases > 0 and self.state == "paused" and not self._by_hand:
+            self._one_phase(run)
         if run is not None and not run.diverged and self.unwatched_since is None:
             self.glances.look(run, self.state != "running", self._scheduler.busy)
         with self._lock:
-            if self._run is run and run is not None:
-                self._settle(self.state)
+            if self._run is not run or run is None:
+                return
+            self._settle(self.state)
+        self._answer(run)
 
     def _take_changes(self) -> Run | None:
         """The run, with the changes that waited and the length asked for."""
@@ -155,6 +164,8 @@ class LiveRun(Requested):
             return None
         if self._total != run.config.steps:
             run.extend(self._total)
+        if run.under_way is not None:
+            return run  # it goes on as it began; changes wait for the next step
         for name, value in self._changes.items():
             run.change(name, value)
         if self._changes:

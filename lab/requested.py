@@ -54,9 +54,14 @@ class Requested(Watched):
         with self._lock:
             config = self._config
             for name, value in self._changes.items():
-                config = config.with_event(Event(self.step + 1, name, value))
+                config = config.with_event(Event(self._next_step, name, value))
             same = config.steps == self._total or self._shown is not None
             return config if same else config.replace(steps=self._total)
+
+    @property
+    def _next_step(self) -> int:
+        """The step from which a change holds: one that is under way goes on as it began."""
+        return self.step + 1 + (self._run is not None and self._run.under_way is not None)
 
     @property
     def shown(self) -> Recording | None:
@@ -165,7 +170,7 @@ class Requested(Watched):
             ParameterError: not an option that may change, or a value outside its domain.
         """
         with self._lock:
-            event = check_event(Event(self.step + 1, name, value), self._config.loss)
+            event = check_event(Event(self._next_step, name, value), self._config.loss)
             if in_force(self.config)[name] == event.value:
                 return
             self._changes[name] = event.value

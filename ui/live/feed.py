@@ -11,7 +11,18 @@ from weakref import WeakKeyDictionary
 
 from lab.insights import insights
 from ui.live.about import describe
-from ui.live.wire import mark_notes, pack_frame, pack_glance, pack_hello, pack_images, pack_state, squeeze
+from ui.live.wire import (
+    BATCH,
+    WHY,
+    mark_notes,
+    pack_answer,
+    pack_frame,
+    pack_glance,
+    pack_hello,
+    pack_images,
+    pack_state,
+    squeeze,
+)
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
 # Besides the newest frame a packet carries a few older ones, so that scrubbing has no gaps.
 OLDER_FRAMES = 7
 FRAMES_BEFORE_IMAGES = 10
+ANSWERS = {"batch": BATCH, "why": WHY}
 LARGEST_IMAGES = 16_000_000
 
 # From a random start: after a restart of the server a number means another recording.
@@ -37,10 +49,13 @@ class Feed:
         run: what is watched.
         images: whether pictures are sent, once the first frames are through.
         skip: how many of the waiting frames to leave for another feed of the same viewer.
+        viewer: whose questions are answered.
     """
 
-    def __init__(self, run: LiveRun, images: bool = True, skip: int = 0) -> None:
+    def __init__(self, run: LiveRun, images: bool = True, skip: int = 0, viewer: str = "") -> None:
         self.run = run
+        self._viewer = viewer
+        self._answered: dict[str, int] = {}
         self._skip = skip
         self.epoch = 0
         self.frames_sent = 0  # glances included
@@ -66,6 +81,8 @@ class Feed:
         if state != self._told and not held:
             self._told = state
             parts.append(pack_state(self.epoch, state))
+        if self._recording is not None and self._recording is self.run.recording:
+            parts += self._answers()
         return b"".join(parts)
 
     def _frames(self) -> list[bytes]:
@@ -95,6 +112,15 @@ class Feed:
             # Pictures come after the first frames: they are only needed once somebody points at something.
             self._owes_images = False
             parts.append(pack_images(self.epoch, data.images, squeezed_images(data)))
+        return parts
+
+    def _answers(self) -> list[bytes]:
+        """Answers to this viewer's questions that were not sent yet."""
+        parts = []
+        for do, (number, told) in self.run.answers(self._viewer).items():
+            if number > self._answered.get(do, 0):
+                self._answered[do] = number
+                parts.append(pack_answer(self.epoch, ANSWERS[do], told))
         return parts
 
     def _glance(self, framed: int) -> list[bytes]:
@@ -139,4 +165,5 @@ def state_of(run: LiveRun) -> dict[str, Any]:
         "speed": run.speed,
         "events": [{"step": e.step, "name": e.name, "value": e.value} for e in run.config.events],
         "marks": mark_notes(run.marks),
+        "phase": run.phase_note,
     }

@@ -15,6 +15,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 from streamlit import config as streamlit_config
 
+from lab.asked import Question
 from losslib.errors import ParameterError
 from ui.live.feed import Feed
 from ui.server import scheduler
@@ -31,7 +32,11 @@ MESSAGES_PER_SECOND, MESSAGE_BURST = 120.0, 240.0
 FRAME_SECONDS = 1 / 30
 STATE_SECONDS = 0.2
 MORE_STEPS = 300
-COMMANDS = ("play", "pause", "step")
+COMMANDS = ("play", "pause", "step", "phase")
+# One question at a time is worked out; more often than this a person cannot ask.
+QUESTIONS_PER_SECOND, QUESTION_BURST = 8.0, 16.0
+QUESTIONS = ("batch", "why")
+LARGEST_POINT = 1_000_000
 
 VIEWERS: Counter[str] = Counter()
 
@@ -59,8 +64,8 @@ def same_origin(socket: WebSocket) -> bool:
 
 
 def command(run: LiveRun, name: str) -> None:
-    """Play, pause or step. Raises ParameterError when the run may not go on."""
-    if name in ("play", "step") and run.state in ("diverged", "failed"):
+    """Play, pause, step or phase. Raises ParameterError when the run may not go on."""
+    if name in ("play", "step", "phase") and run.state in ("diverged", "failed"):
         raise ParameterError("this run has stopped for good; Reset begins again with the settings shown")
     if name == "play":
         if run.state == "finished":
@@ -72,6 +77,10 @@ def command(run: LiveRun, name: str) -> None:
         if run.state == "finished":
             run.extend(1)
         run.advance(1)
+    elif name == "phase":
+        if run.state == "finished":
+            run.extend(1)
+        run.phase()
 
 
 class Allowance:
@@ -111,11 +120,12 @@ class Viewer:
 
     def __init__(self, socket: WebSocket, run: LiveRun) -> None:
         self.socket, self.run = socket, run
-        self.feed = Feed(run)
         self.id = secrets.token_hex(8)
+        self.feed = Feed(run, viewer=self.id)
         self.wake = asyncio.Event()
         self.acknowledged = True
         self.allowance = Allowance(MESSAGES_PER_SECOND, MESSAGE_BURST)
+        self.questions = Allowance(QUESTIONS_PER_SECOND, QUESTION_BURST)
 
     async def serve(self) -> None:
         """Until either side ends it."""
@@ -185,6 +195,9 @@ class Viewer:
             elif name in COMMANDS:
                 with contextlib.suppress(ParameterError):  # the button says the same in a sentence
                     command(self.run, name)
+            elif (question := asked(text)) is not None:
+                if self.questions.take():
+                    self.run.ask(self.id, question)
             else:
                 return await self.refuse(POLICY, "unknown message")
 
@@ -192,6 +205,14 @@ class Viewer:
         """Closes the socket with a reason."""
         with contextlib.suppress(RuntimeError):
             await self.socket.close(code, reason)
+
+
+def asked(text: str) -> Question | None:
+    """The question in a message, None where it is none or not a proper one."""
+    message = json.loads(text) if read(text) in QUESTIONS else {}
+    of, point = message.get("of", "map"), message.get("point", 0)
+    proper = of in ("map", "batch") and type(point) is int and 0 <= point <= LARGEST_POINT
+    return Question(message["do"], of, point) if message and proper else None
 
 
 def read(text: str) -> str:

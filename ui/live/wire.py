@@ -15,8 +15,12 @@ Bodies by kind:
   terms, pairs).
   A coordinate is `low + q * scale` with one scale for both axes.
 - GLANCE: `GLANCE_HEAD`, then bins and coordinates as in FRAME: the map and histograms between two frames.
-- STATE: JSON (state, reason, step, total, speed, events, marks in force).
+- STATE: JSON (state, reason, step, total, speed, events, marks in force, what the last phase did).
 - IMAGES: u32 count, u32 height, u32 width, u32 length, then zlib-compressed u8 pixels, one image a sample.
+- BATCH: JSON, the answer to `{"do": "batch"}`: the samples of the last step's batch, where they stood on the
+  map before the update, the force on each (minus the gradient, as seen on the map) and how far it moved.
+- WHY: JSON, the answer to `{"do": "why", "of": "map" | "batch", "point": n}`: the partners that pulled and
+  pushed a point, by share of the force, with the numbers of `lab.why.Forces`. Both go only to who asked.
 
 Numbers that were not measured or are not defined are NaN in binary fields and null in JSON.
 """
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[Any]
 
 VERSION = 1
-HELLO, FRAME, STATE, IMAGES, GLANCE = 1, 2, 3, 4, 5
+HELLO, FRAME, STATE, IMAGES, GLANCE, BATCH, WHY = 1, 2, 3, 4, 5, 6, 7
 HEADER = struct.Struct("<BBHI")
 # step, points, batch rows, bins, then the numbers of FRAME_NUMBERS as f32, then the time sent in ms as f64.
 FRAME_HEAD = struct.Struct("<IIII16fd")
@@ -90,6 +94,11 @@ def pack_hello(epoch: int, about: Mapping[str, Any], samples: Array, classes: Ar
 def pack_state(epoch: int, state: Mapping[str, Any]) -> bytes:
     """Where the run stands, in words and numbers."""
     return pack(STATE, epoch, _json(state))
+
+
+def pack_answer(epoch: int, kind: int, answer: Mapping[str, Any]) -> bytes:
+    """The answer to a question about the last step; kind is BATCH or WHY."""
+    return pack(kind, epoch, _json(answer))
 
 
 def pack_images(epoch: int, images: Array, squeezed: bytes = b"") -> bytes:
