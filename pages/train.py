@@ -26,11 +26,21 @@ with page(TITLE, SUMMARY):
         said = link.tell(notice, refused, settings)
         wanted = train.wanted_config(settings, asked, said)
         preset = link.preset_of(wanted)
-        run = session.run_for(wanted, new_link, preset.recording() if preset else None)
+        goal = link.goal()
+        recording = preset.recording() if preset and not goal else None
+        run = session.run_for(wanted, new_link, recording, goal)
         if run is not None:
             with place:
                 train.introduce(preset)
                 train.buttons(run, wanted)
                 train.offer_restart(run, wanted)
-            live_panel(run, on_adopt=session.adopt, on_lost=session.replace_lost, on_command=session.act)
+            live_panel(
+                run,
+                session.shown_step(run),
+                session.step_in_view(run),
+                on_adopt=session.adopt,
+                on_lost=session.replace_lost,
+                on_command=session.act,
+                on_moment=session.show_moment,
+            )
             paused_figures(run)

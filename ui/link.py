@@ -16,13 +16,15 @@ from lab.presets import Preset
 from lab.settings import sentence, settings
 from losslib import catalog
 from losslib.errors import ParameterError
+from losslib.params import Integer, Param
 from ui.page import ENTERED, PRESENT
 from ui.session import present_run
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-PRESET = "preset"
+PRESET, STEP = "preset", "step"
+GOAL = "link.step"  # the step that the link of this visit asked for
 REFUSED = "link.refused"
 ASKED = "The link asks for something that is not possible, so the default is used."
 
@@ -33,13 +35,13 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
     Streamlit drops bad values of controls from the address; names that no control has are dropped here.
     """
     given = {key: str(value) for key, value in st.query_params.to_dict().items()}
-    name = given.pop(PRESET, None)
+    name, step = given.pop(PRESET, None), given.pop(STEP, None)
     unknown = refused_preset(name, alone=not given)
-    if not given and not unknown:
+    if not given and not unknown and step is None:
         recall()
         return RunConfig(), ()
     config, refusals = read_settings(given)
-    refusals = (*unknown, *refusals)
+    refusals = (*unknown, *refusals, *refused_step(step, config))
     if refusals:
         for key in (*given, *([PRESET] if unknown else ())):
             if not is_setting(key, config):
@@ -86,7 +88,8 @@ def refused_preset(name: str | None, alone: bool) -> tuple[str, ...]:
     except ParameterError as error:
         return (str(error),)
     if alone and st.session_state.get(ENTERED):
-        enter_with({PRESET: name, **asked.settings})
+        step = st.query_params.get(STEP)
+        enter_with({PRESET: name, **asked.settings} | ({} if step is None else {STEP: step}))
     return ()
 
 
@@ -108,6 +111,25 @@ def enter_with(texts: dict[str, str]) -> None:
     st.session_state[PRESENT] = ""
     st.query_params.from_dict(texts)
     st.rerun()
+
+
+def refused_step(text: str | None, config: RunConfig) -> tuple[str, ...]:
+    """A sentence when the run cannot have that step; else it is remembered as what the link asks for."""
+    if text is None:
+        return ()
+    try:
+        st.session_state[GOAL] = Param(0, valid=Integer(0, config.steps)).parse(text, STEP)
+    except ParameterError as error:
+        del st.query_params[STEP]
+        return (f"{error}; the run has {config.steps} steps and is shown from step 0",)
+    return ()
+
+
+def goal() -> int:
+    """The step that the link of this visit asked for, once; from then on the address is that of the run."""
+    if STEP in st.query_params:
+        del st.query_params[STEP]
+    return int(st.session_state.pop(GOAL, 0))
 
 
 def preset_of(config: RunConfig) -> Preset | None:
@@ -140,8 +162,8 @@ def is_setting(key: str, config: RunConfig) -> bool:
     return owner in (config.data, config.loss) if dot else key in settings()
 
 
-def link_to(config: RunConfig) -> str:
-    """The address of this page that opens exactly this run."""
+def link_to(config: RunConfig, step: int | None = None) -> str:
+    """The address of this page that opens exactly this run, at a step."""
     place = (st.context.url or "").partition("?")[0]
-    texts = config.to_settings()
+    texts = config.to_settings() | ({STEP: str(step)} if step else {})
     return f"{place}?{urlencode(texts, safe=':,=.')}" if texts else place or "/"

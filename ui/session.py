@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 TOKEN = "run.token"
 NOTICE = "run.notice"
 OWNER = "run.owner"
+SHOWN = "run.shown_step"  # the step scrubbed to; absent or None: the newest frame
 LOST = (
-    "The server no longer has the former run: it was out of sight for too long. "
+    "The server no longer has the former run: it was restarted, or nobody watched for too long. "
     "This is a new one with the same settings; Play trains it."
 )
 
@@ -36,7 +37,9 @@ def present_run() -> LiveRun | None:
     return scheduler().get(token) if token else None
 
 
-def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | None = None) -> LiveRun | None:
+def run_for(
+    wanted: RunConfig, new_link: bool = False, recording: Recording | None = None, goal: int = 0
+) -> LiveRun | None:
     """This session's run, opened if there is none. Before its first step it simply follows the controls.
 
     A new link begins a new run, unless it stands for the present one, as the browser's Back does; going
@@ -47,6 +50,7 @@ def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | No
         wanted: what the controls say.
         new_link: whether the page was entered by a link with settings.
         recording: what a run that is begun shows until it is trained.
+        goal: the step that a run that is begun trains to at once, to pause there.
     """
     run = present_run()
     if run is None and TOKEN in st.session_state:
@@ -56,8 +60,12 @@ def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | No
             owner = st.session_state.setdefault(OWNER, secrets.token_hex(8))
             run = scheduler().open(wanted, owner, recording)
             st.session_state[TOKEN] = run.token
+            go_to(run, goal)
         elif new_link and (not stands_for(wanted, run.config) or (recording and run.state == "ready")):
             run.reset(wanted, recording)
+            go_to(run, goal)
+        elif new_link and goal:
+            go_to(run, goal)
         elif run.shown is not None:
             run.intend(wanted)
         elif run.step == 0 and run.state != "running" and basis(run.config) != basis(wanted):
@@ -69,6 +77,36 @@ def run_for(wanted: RunConfig, new_link: bool = False, recording: Recording | No
     if run is not None:
         belongs_here(run.token)
     return run
+
+
+def go_to(run: LiveRun, goal: int) -> None:
+    """Trains to a step and pauses there; a step already made is shown from the history."""
+    st.session_state[SHOWN] = None
+    if goal > run.step:
+        run.play(until=goal)
+    elif goal:
+        st.session_state[SHOWN] = goal
+
+
+def show_moment(step: str) -> None:
+    """The panel was scrubbed to a step while the run stands still; "newest" is no step."""
+    st.session_state[SHOWN] = int(step) if step.isdecimal() else None
+
+
+def shown_step(run: LiveRun) -> int | None:
+    """The step scrubbed to, if the run stands still and has a frame of it; else None, the newest."""
+    step, recording = st.session_state.get(SHOWN), run.recording
+    if step is None or recording is None or run.state in ("queued", "preparing", "running"):
+        return None
+    return step if any(frame.step == step for frame in recording.frames) else None
+
+
+def step_in_view(run: LiveRun) -> int | None:
+    """The step a link to this moment holds; None while the run trains, as it would be another at once."""
+    if run.state in ("queued", "preparing", "running"):
+        return None
+    shown = shown_step(run)
+    return run.step if shown is None else shown
 
 
 def orphan(token: str) -> None:
@@ -135,6 +173,7 @@ def act(name: str) -> None:
 def restart(wanted: RunConfig) -> None:
     """Back to step 0 with the settings shown; the same seed gives the same run."""
     run = present_run()
+    st.session_state[SHOWN] = None
     if EVENTS in st.query_params:
         del st.query_params[EVENTS]
     if run is not None:
@@ -151,9 +190,16 @@ def told() -> Iterator[None]:
         st.session_state[NOTICE] = str(error)
 
 
-def adopt(token: str) -> None:
-    """After a reload: go on with the run this tab had, unless another tab watches it."""
+def adopt(told: str) -> None:
+    """After a reload: go on with the run this tab had, unless another tab watches it.
+
+    Args:
+        told: its token, a space and its step.
+    """
+    token, _, step = told.partition(" ")
     former = scheduler().get(token)
+    if former is None and step != "0":
+        st.session_state[NOTICE] = LOST
     if former is None or VIEWERS[token] or token == st.session_state.get(TOKEN):
         return
     mine = st.session_state.get(TOKEN)
@@ -161,6 +207,7 @@ def adopt(token: str) -> None:
         scheduler().close(mine)
     former.adopt()
     st.session_state[TOKEN] = token
+    st.session_state[SHOWN] = None
 
 
 def replace_lost(token: str) -> None:

@@ -16,7 +16,7 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 from ui.controls import control
 from ui.link import link_to
-from ui.session import act, change, pending, present_run, restart
+from ui.session import act, change, pending, present_run, restart, step_in_view
 
 if TYPE_CHECKING:
     from lab.presets import Preset
@@ -118,8 +118,14 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
         )
         run.speed = SPEEDS[speed]
         with st.popover("Link"):
-            st.caption("Opens exactly this run anywhere, with the changes made while it trained.")
-            st.code(link_to(run.config), language=None, wrap_lines=True)
+            step = step_in_view(run)
+            moment = (
+                "Paused, it also holds the step"
+                if step is None
+                else f"It trains to step {step} and pauses there"
+            )
+            st.caption(f"Opens exactly this run anywhere, with the changes made while it trained. {moment}.")
+            st.code(link_to(run.config, step), language=None, wrap_lines=True)
 
 
 def offer_restart(run: LiveRun, wanted: RunConfig) -> None:

@@ -45,12 +45,25 @@ _COMPONENT = st.components.v2.component("losslab_live_panel", js=script(), css=s
 
 def live_panel(
     run: LiveRun,
+    show: int | None = None,
+    step: int | None = None,
     *,
     on_adopt: Callable[[str], None],
     on_lost: Callable[[str], None],
     on_command: Callable[[str], None],
+    on_moment: Callable[[str], None],
 ) -> None:
-    """Draws the panel of a run. The callbacks get a token (adopt, lost) or the name of a command."""
+    """Draws the panel of a run.
+
+    Args:
+        run: what is shown.
+        show: the step a panel that is drawn for the first time shows; None for the newest.
+        step: the step in view, as the page knows it; None while the run trains.
+        on_adopt: gets the token of the run the tab had before a reload, and a space and the step shown.
+        on_lost: gets the token of a run the server no longer has.
+        on_command: gets the name of a command.
+        on_moment: gets the step scrubbed to, or "newest", whenever the run stands still.
+    """
 
     def told(name: str, callback: Callable[[str], None]) -> Callable[[], None]:
         return lambda: callback(str(st.session_state[KEY].get(name, "")))
@@ -62,12 +75,19 @@ def live_panel(
         "on_adopt_change": told("adopt", on_adopt),
         "on_lost_change": told("lost", on_lost),
         "on_command_change": told("command", on_command),
+        "on_moment_change": told("moment", on_moment),
         "on_fallback_change": fall_back,
     }
     if st.session_state.get(FALLBACK):
         st.fragment(_from_script, run_every=FALLBACK_SECONDS)(run, events)
     else:
-        data = {"token": run.token, "path": path_of(run.token), "store": "losslab.run"}
+        data = {
+            "token": run.token,
+            "path": path_of(run.token),
+            "store": "losslab.run",
+            "show": show,
+            "step": step,
+        }
         _COMPONENT(key=KEY, data=data, **events)
 
 

@@ -3,10 +3,12 @@ const KEPT_FRAMES = 500;
 
 class History {
   constructor() {
+    this.wanted = null; // the step to show as soon as its frame is there
     this.clear();
   }
 
   clear() {
+    if (this.frames && this.frames.length) this.wanted = null; // it belonged to the former recording
     this.frames = [];
     this.glance = null;
     this.shown = null; // null follows the newest frame
@@ -26,6 +28,7 @@ class History {
   }
 
   show(place) {
+    this.wanted = null;
     this.shown = place >= this.frames.length - 1 ? null : Math.max(0, place);
   }
 
@@ -39,6 +42,13 @@ class History {
     }
     this.frames.splice(at, 0, frame);
     if (!this.live && at <= this.shown) this.shown += 1;
+    this.find();
+  }
+
+  find() {
+    if (this.wanted === null) return;
+    const at = this.frames.findIndex(({ step }) => step === this.wanted);
+    if (at >= 0 && at < this.frames.length - 1) this.show(at);
   }
 
   thin() {

@@ -1,5 +1,6 @@
 // Frames over a WebSocket of the page's own server: the next one is asked for only after this one is drawn.
 const FIRST_WAIT = 3000;
+const LONGEST_PAUSE = 2000; // ms between two attempts
 
 class LiveSocket {
   constructor({ onPacket, onState, onUnreachable, onLost }) {
@@ -53,9 +54,9 @@ class LiveSocket {
 
   retry() {
     this.retrying = true;
-    this.onState("reconnecting");
     this.attempt += 1;
-    this.timer = setTimeout(() => this.connect(), Math.min(5000, 250 * 2 ** this.attempt));
+    this.onState("reconnecting", this.attempt > 3 && "The server does not answer. This page goes on by itself once it is back.");
+    this.timer = setTimeout(() => this.connect(), Math.min(LONGEST_PAUSE, 250 * 2 ** this.attempt));
   }
 
   send(message) {

@@ -23,10 +23,12 @@ class LivePanel {
     this.heat = new PairHeat(this.find("heat"));
     this.tab = new TabRun({
       onPacket: (buffer) => this.take(buffer, true),
-      tellLink: (words) => this.tellLink(words),
+      tellLink: (state, words) => this.tellLink(state, words),
       tellNote: (text) => this.tellNote(text),
       ask: (name, value) => this.trigger(name, value),
+      stepShown: () => (this.state.state === "recorded" ? 0 : this.state.step || 0),
     });
+    this.moments = new Moments(this);
     this.parts = PARTS.map((make) => make(this));
     listenTo(this);
     this.observer = new ResizeObserver(() => this.later());
@@ -50,16 +52,20 @@ class LivePanel {
       this.take(data.slice().buffer, false);
     } else if (data && data.path) {
       this.root.dataset.transport = "socket";
+      if (!this.frames.length) {
+        this.history.wanted = data.show ?? null;
+        this.moments.known = data.step;
+      }
       this.tab.connect(data);
     }
     this.later();
   }
 
-  tellLink(words) {
+  tellLink(state, words) {
     const link = this.find("link");
-    this.root.dataset.link = words;
-    link.hidden = words === "connected";
-    link.textContent = words;
+    this.root.dataset.link = state;
+    link.hidden = state === "connected";
+    setText(link, words || state);
   }
 
   take(buffer, acknowledge) {
@@ -110,6 +116,7 @@ class LivePanel {
       this.planned = false;
       this.lastDraw = performance.now();
       this.draw();
+      this.moments.tell();
       if (this.owesAck) {
         this.owesAck = false;
         this.tab.socket.send({ do: "ack" });
@@ -238,6 +245,7 @@ class LivePanel {
 
   close() {
     this.observer.disconnect();
+    this.moments.close();
     this.tab.close();
   }
 }
