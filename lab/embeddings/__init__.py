@@ -1,0 +1,1 @@
+"""Embeddings that somebody brings, looked at: losses, quality, hard pairs, distances."""
