@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lab.frame import BatchView, PairShare, TermSummary
+from lab.pairing import Paired
 from lab.randomness import undisturbed
 
 TOP = 16
@@ -26,7 +27,9 @@ class BatchLook(NamedTuple):
     view: BatchView
 
 
-def look_at_batch(loss: nn.Module, embeddings: Tensor, labels: Tensor, index: Tensor) -> BatchLook:
+def look_at_batch(
+    loss: nn.Module, embeddings: Tensor, labels: Tensor, index: Tensor, paired: Paired | None = None
+) -> BatchLook:
     """One more pass through the loss, on detached embeddings; training goes on as if it had not been.
 
     A loss that is no function of pairs has no pair weights: the view's are 0 then, and the active share NaN.
@@ -36,23 +39,34 @@ def look_at_batch(loss: nn.Module, embeddings: Tensor, labels: Tensor, index: Te
         embeddings: (B, D), detached.
         labels: (B,).
         index: data set indices, (B,).
+        paired: what the loss is called with; None for the labels.
     """
-    order = torch.argsort(labels, stable=True)
-    embeddings, labels, index = embeddings[order], labels[order], index[order.to(index.device)]
+    paired = Paired(labels, index, {"labels": labels}, labels) if paired is None else paired
+    paired, order = paired.ordered()
+    embeddings = embeddings[order]
     seen: Any = copy.deepcopy(loss) if any(True for _ in loss.buffers()) else loss
     with undisturbed():
-        weights = seen.pair_weights(embeddings, labels) if hasattr(seen, "pair_weights") else None
+        weights = seen.pair_weights(embeddings, **paired.inputs) if hasattr(seen, "pair_weights") else None
         with torch.no_grad():
-            terms = seen.loss_terms(embeddings, labels)
+            terms = _terms(seen, embeddings, paired.inputs)
     summaries = tuple(_summary(name, term) for name, term in terms.items())
-    shares = np.zeros((len(labels), len(labels)), np.uint8) if weights is None else _shares(weights)
+    rows, reach = len(embeddings), paired.reach()
+    index = paired.index.cpu()
     view = BatchView(
-        index.cpu().numpy().astype(np.int32),
-        labels.cpu().numpy().astype(np.int32),
-        shares,
-        () if weights is None else _heaviest(weights, index.cpu(), seen.distance.is_inverted),
+        index.numpy().astype(np.int32),
+        paired.labels.cpu().numpy().astype(np.int32),
+        np.zeros((rows, rows), np.uint8) if weights is None else _shares(weights),
+        () if weights is None else _heaviest(weights, index, seen.distance.is_inverted),
+        None if reach is None else reach.cpu().numpy().astype(np.int32),
     )
     return BatchLook(math.nan if weights is None else float(weights.active_share), summaries, view)
+
+
+def _terms(loss: Any, embeddings: Tensor, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The loss's terms; a loss of two views has no inputs, and its rows stand view beside view."""
+    if inputs:
+        return dict(loss.loss_terms(embeddings, **inputs))
+    return dict(loss.loss_terms(embeddings[0::2], ref_emb=embeddings[1::2]))
 
 
 def _shares(weights: Any) -> NDArray[np.uint8]:

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
-
 import datasets
 from lab.config import RunConfig
 from lab.frame import Frame
 from lab.links import EVENTS, from_settings, qualified
 from lab.recording import Recording
-from lab.settings import settings
+from lab.settings import NO_MINER, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
@@ -38,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(listing())
             return 0
         config = from_settings(_texts(options))
+        if late := [event.step for event in config.events if event.step > config.steps]:
+            raise ParameterError(f"--events: step {late[0]} is after the last step, {config.steps}")
         target = _writable("--json", options.json)
         recording = _writable("--recording", options.recording)
         return _train(config, target, recording, quiet=options.quiet)
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="option of the loss or the data: neg_margin=0.8, or in full ContrastiveLoss.neg_margin=0.8",
+        help="option of loss, data or miner: neg_margin=0.8, or in full ContrastiveLoss.neg_margin=0.8",
     )
     parser.add_argument("--events", help="changes while it trains: 40:neg_margin=0.5,60:lr=0.001")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write config, frames and final here")
@@ -86,13 +86,14 @@ def _texts(options: argparse.Namespace) -> dict[str, str]:
     data = texts.get("data", str(settings()["data"].default))
     loss = texts.get("loss", str(settings()["loss"].default))
     datasets.get(data), catalog.get(loss)
+    miner = settings()["miner"].parse(texts.get("miner", NO_MINER), "run")
     if options.events is not None:
         texts[EVENTS] = options.events
     for assignment in options.set:
         name, equals, value = assignment.partition("=")
         if not equals:
             raise ParameterError(f"--set takes NAME=VALUE, got {assignment!r}")
-        texts[qualified(name.strip(), data, loss)] = value.strip()
+        texts[qualified(name.strip(), data, loss, miner)] = value.strip()
     return texts
 
 
@@ -136,10 +137,8 @@ def _train(config: RunConfig, target: Path | None, recording: Path | None, quiet
     if recording is not None:
         run.recording.save(recording)
     if frames:
-        shares = np.bincount(run.recording.labels) / len(run.recording.labels)
         parts = [f"{name.replace('_', ' ')} {_number(frames[-1][name])}" for name in PRINTED]
-        chance = float((shares**2).sum())
-        print(f"step {frames[-1]['step']}: {', '.join(parts)} (chance {chance:.2f})")
+        print(f"step {frames[-1]['step']}: {', '.join(parts)} (chance {run.recording.chance:.2f})")
     if run.reason:
         print(run.reason, file=sys.stderr)
     if interrupted:
@@ -172,6 +171,10 @@ def listing() -> str:
     for name, loss in catalog.losses().items():
         lines.append(f"  {name}: {loss.summary}")
         lines += [_option(f"  --set {name}.{option}", param) for option, param in loss.params.items()]
+    lines += ["", "Miners:"]
+    for name, miner in catalog.miners().items():
+        lines.append(f"  {name}: {miner.summary}")
+        lines += [_option(f"  --set {name}.{option}", param) for option, param in miner.params.items()]
     return "\n".join(lines)
 
 

@@ -8,17 +8,24 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import datasets
-from lab.settings import default_encoder, encoders_for, settings
+from lab.pairing import RULES, refusal
+from lab.settings import NO_MINER, default_encoder, encoders_for, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
 
-VERSION = 1
-PAIRINGS = ("label",)
+VERSION = 2
+READ_VERSIONS = (1, 2)  # 1 knew pairing by label only
 LEARNING_RATE = "lr"
-SIZES = {"num_classes", "embedding_size", "class_counts"}  # what the data and the embedding size decide
-
 Options = tuple[tuple[str, Any], ...]
+
+
+class ConflictError(ParameterError):
+    """Settings that do not go together; `setting` is the one that gives way in a link."""
+
+    def __init__(self, sentence: str, setting: str) -> None:
+        super().__init__(sentence)
+        self.setting = setting
 
 
 class Event(NamedTuple):
@@ -36,7 +43,8 @@ class RunConfig:
     Args:
         data: name of a data set.
         data_options: its options; a mapping is accepted, only values that differ from the default are kept.
-        pairing: which samples are positives: "label" (same label).
+        pairing: which samples are positives: "label" (same label), "continuous" (continuous label within
+            `delta`), "views" (two augmented views of one sample), "semi" (views, and equal known labels).
         encoder: "free", "linear", "mlp", "cnn"; "auto" is replaced by the one for the kind of data.
         dim: embedding size, from 2 to 512.
         output: output normalisation: "none", "l2", "layernorm", "batchnorm".
@@ -50,6 +58,10 @@ class RunConfig:
         seed: where all random numbers start.
         device: "auto", "cpu", "cuda".
         events: changes while it trains, kept in order of step.
+        delta: with pairing "continuous", by how much the labels of positives differ at most.
+        label_fraction: with pairing "semi", the share of training samples whose label is known.
+        miner: class name of a miner, or "none".
+        miner_options: its options; as `data_options`.
 
     Raises:
         ParameterError: a value outside its domain, or values that do not go together.
@@ -71,23 +83,28 @@ class RunConfig:
     seed: int = 0
     device: str = "auto"
     events: tuple[Event, ...] = ()
+    delta: float = 0.05
+    label_fraction: float = 0.1
+    miner: str = NO_MINER
+    miner_options: Any = ()
 
     def __post_init__(self) -> None:
         spec, loss = datasets.get(self.data), catalog.get(self.loss)
         for name, param in settings().items():
             object.__setattr__(self, name, param.check(getattr(self, name), "run"))
-        if self.pairing not in PAIRINGS:
-            raise ParameterError(f"run: pairing must be one of {', '.join(PAIRINGS)}, got {self.pairing!r}")
-        check_trainable(self.loss)
+        check_pairing(self.pairing, spec)
+        check_trainable(self.loss, self.pairing, self.miner)
         encoder = default_encoder(spec.kind) if self.encoder == "auto" else self.encoder
-        if encoder not in encoders_for(spec.kind):
-            choices = " or ".join(encoders_for(spec.kind))
-            raise ParameterError(f"run: the CNN needs images, and {self.data} has none; choose {choices}")
-        if self.per_class > self.batch:
-            raise ParameterError(
-                f"run: per_class must be at most the batch size {self.batch}, got {self.per_class}"
+        check_encoder(encoder, spec, self.pairing)
+        if self.pairing == "label" and self.per_class > self.batch:
+            raise ConflictError(
+                f"run: per_class must be at most the batch size {self.batch}, got {self.per_class}",
+                "per_class",
             )
         object.__setattr__(self, "encoder", encoder)
+        options = canonical(self.miner_options, miner_params(self.miner), self.miner)
+        object.__setattr__(self, "miner_options", options)
+        build_miner(self.miner, self.miner_values)  # refuses options that do not go together
         object.__setattr__(self, "data_options", canonical(self.data_options, spec.options, self.data))
         object.__setattr__(self, "loss_options", canonical(self.loss_options, loss.params, self.loss))
         object.__setattr__(self, "events", _ordered(self.events, loss.params, self.loss))
@@ -102,10 +119,19 @@ class RunConfig:
         """All options of the loss as the run starts, defaults included."""
         return _values(catalog.get(self.loss).params, self.loss_options)
 
+    @property
+    def miner_values(self) -> dict[str, Any]:
+        """All options of the miner, defaults included; empty without one."""
+        return _values(miner_params(self.miner), self.miner_options)
+
     def replace(self, **changes: Any) -> RunConfig:
-        """A config with some fields changed; a new data set or loss drops the old one's options."""
+        """A config with some fields changed; a new data set, loss or miner drops the old one's options."""
         if changes.get("data", self.data) != self.data:
             changes = {"data_options": (), "encoder": "auto", **changes}
+            if self.pairing not in pairings_for(datasets.get(changes["data"])):
+                changes = {"pairing": "label", **changes}
+        if changes.get("miner", self.miner) != self.miner:
+            changes = {"miner_options": (), **changes}
         if changes.get("loss", self.loss) != self.loss:
             changes = {"loss_options": (), "events": (), **changes}
         return replace(self, **changes)
@@ -137,6 +163,7 @@ class RunConfig:
         """Plain values for JSON, all options written out."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["data_options"], plain["loss_options"] = self.data_values, self.loss_values
+        plain["miner_options"] = self.miner_values
         plain["events"] = [list(event) for event in self.events]
         return {"version": VERSION, **plain}
 
@@ -146,8 +173,9 @@ class RunConfig:
         known = {field.name for field in fields(cls)}
         values = dict(plain)
         version = values.pop("version", None)
-        if version != VERSION:
-            raise ParameterError(f"run config: version {VERSION} is read here, got {version!r}")
+        if version not in READ_VERSIONS or isinstance(version, bool):
+            known_versions = " or ".join(map(str, READ_VERSIONS))
+            raise ParameterError(f"run config: version {known_versions} is read here, got {version!r}")
         if unknown := sorted(set(values) - known):
             raise ParameterError(f"run config: unknown entry {unknown[0]!r}")
         try:
@@ -183,22 +211,59 @@ def canonical(options: Any, declared: Mapping[str, Param], owner: str) -> Option
     return tuple((name, value) for name, value in checked.items() if value != declared[name].default)
 
 
-def check_trainable(loss: str) -> None:
-    """Raises ParameterError if a loss needs of each sample what pairing by label does not give."""
-    if unmet := _unmet_needs(loss):
-        raise ParameterError(
-            f"run: {loss} needs {' and '.join(unmet)} of each sample, and pairing by label "
-            "gives one; choose another loss"
+def pairings_for(spec: datasets.DatasetSpec) -> tuple[str, ...]:
+    """Rules of pairing that a data set allows."""
+    return tuple(name for name in RULES if name != "continuous" or spec.continuous)
+
+
+def check_pairing(pairing: str, spec: datasets.DatasetSpec) -> None:
+    """Raises ConflictError if the data set has not what the rule needs."""
+    if pairing not in pairings_for(spec):
+        having = [name for name, other in datasets.catalog().items() if other.continuous]
+        raise ConflictError(
+            f"run: pairing=continuous needs a continuous label, and {spec.name} has none; choose "
+            f"data={' or '.join(having)}, or pairing {' or '.join(pairings_for(spec))}",
+            "pairing",
         )
 
 
-def trainable_losses() -> tuple[str, ...]:
-    """Names of the losses that a run can train, in the order of the catalog."""
-    return tuple(name for name in catalog.losses() if not _unmet_needs(name))
+def check_encoder(encoder: str, spec: datasets.DatasetSpec, pairing: str) -> None:
+    """Raises ConflictError if the encoder cannot embed the data, or views of them."""
+    choices = " or ".join(encoders_for(spec.kind, pairing))
+    if encoder not in encoders_for(spec.kind):
+        raise ConflictError(
+            f"run: the CNN needs images, and {spec.name} has none; choose {choices}", "encoder"
+        )
+    if encoder not in encoders_for(spec.kind, pairing):
+        raise ConflictError(
+            f"run: free points have no input to augment, and pairing={pairing} needs two views of each "
+            f"sample; choose {choices}",
+            "encoder",
+        )
 
 
-def _unmet_needs(loss: str) -> list[str]:
-    return [need for need in catalog.get(loss).needs if need not in SIZES]
+def check_trainable(loss: str, pairing: str = "label", miner: str = NO_MINER) -> None:
+    """Raises ConflictError if a loss cannot be trained under a rule of pairing, or with a miner."""
+    if why := refusal(loss, pairing, NO_MINER):
+        raise ConflictError(f"run: {why}", "loss")
+    if why := refusal(loss, pairing, miner):
+        raise ConflictError(f"run: {why}", "miner")
+
+
+def trainable_losses(pairing: str = "label") -> tuple[str, ...]:
+    """Names of the losses that a run can train under a rule of pairing, in the order of the catalog."""
+    return tuple(name for name in catalog.losses() if not refusal(name, pairing))
+
+
+def miner_params(miner: str) -> dict[str, Param]:
+    """Options of a miner by name; empty for "none"."""
+    found: dict[str, Param] = {} if miner == NO_MINER else catalog.miners()[miner].params
+    return found
+
+
+def build_miner(miner: str, options: Mapping[str, Any]) -> Any:
+    """The miner, None for "none". Raises ParameterError for options that do not go together."""
+    return None if miner == NO_MINER else catalog.miners()[miner](**options)
 
 
 def live_options(loss: str) -> dict[str, Param]:

@@ -67,12 +67,26 @@ class BatchView:
         labels: (B,) int32.
         weights: |pair weight| of row i and column j, (B, B) uint8, 255 for the largest.
         top: the pairs that carry most, largest share first.
+        reach: first and one after the last positive of each row, itself among them, (B, 2); None where
+            positives are rows of equal labels.
     """
 
     index: NDArray[np.int32]
     labels: NDArray[np.int32]
     weights: NDArray[np.uint8]
     top: tuple[PairShare, ...] = ()
+    reach: NDArray[np.int32] | None = None
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Mask (B, B) of the positive pairs of the rule of pairing, whether mined or not."""
+        if self.reach is None:
+            mask: NDArray[np.bool_] = self.labels[:, None] == self.labels
+        else:
+            columns = np.arange(len(self.labels))
+            mask = (columns >= self.reach[:, :1]) & (columns < self.reach[:, 1:])
+        np.fill_diagonal(mask, val=False)
+        return mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +138,8 @@ class Frame:
     def nbytes(self) -> int:
         """Memory of the arrays but the embeddings."""
         h, b = self.histogram, self.batch
-        arrays = (self.positions, h.positive, h.negative, b.index, b.labels, b.weights)
-        return sum(array.nbytes for array in arrays)
+        arrays = (self.positions, h.positive, h.negative, b.index, b.labels, b.weights, b.reach)
+        return sum(array.nbytes for array in arrays if array is not None)
 
 
 def snapped(positions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:

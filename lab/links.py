@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 import datasets
-from lab.config import LEARNING_RATE, Event, RunConfig, check_event, check_trainable, live_options
-from lab.settings import default_encoder, settings
+from lab.config import LEARNING_RATE, ConflictError, Event, RunConfig, check_event, live_options, miner_params
+from lab.settings import NO_MINER, default_encoder, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
@@ -27,6 +27,7 @@ def to_settings(config: RunConfig, full: bool = False) -> dict[str, str]:
     for owner, declared, values, given in (
         (config.data, datasets.get(config.data).options, config.data_values, dict(config.data_options)),
         (config.loss, catalog.get(config.loss).params, config.loss_values, dict(config.loss_options)),
+        (config.miner, miner_params(config.miner), config.miner_values, dict(config.miner_options)),
     ):
         for name, param in declared.items():
             if full or name in given:
@@ -48,36 +49,34 @@ def read_settings(mapping: Mapping[str, str]) -> tuple[RunConfig, tuple[str, ...
     """The config, and one sentence for each text that was refused and fell back to its default."""
     values, refusals = _read(mapping, strict=False)
     try:
-        check_trainable(values.get("loss", settings()["loss"].default))
-    except ParameterError as error:  # read again without it, so all else in the link counts
-        config, others = read_settings({name: text for name, text in mapping.items() if name != "loss"})
-        return config, (str(error), *others)
-    while True:
-        try:
-            return RunConfig(**values), tuple(refusals)
-        except ParameterError as error:  # values that do not go together: the usual culprits fall back
-            refusals.append(str(error))
-            culprit = next((name for name in ("encoder", "per_class", "batch") if name in values), None)
-            if culprit is None:
-                return RunConfig(), tuple(refusals)
-            del values[culprit]
+        return RunConfig(**values), tuple(refusals)
+    except ConflictError as error:  # read again without what gives way, so that all else in the link counts
+        culprit = next((name for name in (error.setting, "batch") if name in mapping), None)
+        refusals.append(str(error))
+    except ParameterError as error:
+        culprit = next((name for name in mapping if name.partition(".")[0] == values.get("miner")), None)
+        refusals.append(str(error))
+    if culprit is None:
+        return RunConfig(), tuple(refusals)
+    config, others = read_settings({name: text for name, text in mapping.items() if name != culprit})
+    return config, tuple(dict.fromkeys((*refusals, *others)))
 
 
-def qualified(name: str, data: str, loss: str) -> str:
+def qualified(name: str, data: str, loss: str, miner: str = NO_MINER) -> str:
     """The full spelling of an option: neg_margin -> ContrastiveLoss.neg_margin.
 
     Raises:
-        ParameterError: neither has an option of that name.
+        ParameterError: none of them has an option of that name. The loss comes first, then the data.
     """
     if "." in name or name in settings() or name == EVENTS:
         return name
-    for owner, declared in ((loss, catalog.get(loss).params), (data, datasets.get(data).options)):
+    owners = {loss: catalog.get(loss).params, data: datasets.get(data).options, miner: miner_params(miner)}
+    for owner, declared in owners.items():
         if name in declared:
             return f"{owner}.{name}"
-    raise ParameterError(
-        f"neither {loss} nor {data} has an option {name!r}; options: "
-        f"{', '.join([*catalog.get(loss).params, *datasets.get(data).options])}"
-    )
+    names = [name for name in owners if name != NO_MINER]
+    known = ", ".join(option for declared in owners.values() for option in declared)
+    raise ParameterError(f"neither {' nor '.join(names)} has an option {name!r}; options: {known}")
 
 
 def _read(mapping: Mapping[str, str], strict: bool) -> tuple[dict[str, Any], list[str]]:
@@ -94,17 +93,14 @@ def _read(mapping: Mapping[str, str], strict: bool) -> tuple[dict[str, Any], lis
     for name, param in settings().items():
         if name in mapping:
             attempt(name, param, mapping[name], "run", values)
-    options: dict[str, dict[str, Any]] = {"data": {}, "loss": {}}
-    chosen = {
-        "data": values.get("data", settings()["data"].default),
-        "loss": values.get("loss", settings()["loss"].default),
-    }
+    options: dict[str, dict[str, Any]] = {"data": {}, "loss": {}, "miner": {}}
+    chosen = {kind: values.get(kind, settings()[kind].default) for kind in options}
     for key, kind, owner, name, declared in _options(mapping, refusals):
         if owner == chosen[kind]:
             attempt(name, declared[name], mapping[key], owner, options[kind])
         elif strict:
             refusals.append(f"{key} is an option of {owner}, but the {kind} is {chosen[kind]}")
-    values["data_options"], values["loss_options"] = options["data"], options["loss"]
+    values |= {f"{kind}_options": found for kind, found in options.items()}
     if EVENTS in mapping:
         values[EVENTS] = tuple(_events(mapping[EVENTS], chosen["loss"], refusals))
     return values, refusals
@@ -118,15 +114,17 @@ def _options(
     for key in mapping:
         owner, dot, name = key.partition(".")
         if not dot:
-            if key not in names or key in ("data_options", "loss_options", "pairing"):
+            if key not in names or key.endswith("_options"):
                 refusals.append(f"there is no setting {key!r}; settings: {', '.join(settings())}")
             continue
         if owner in datasets.catalog():
             kind, declared = "data", datasets.get(owner).options
         elif owner in catalog.losses():
             kind, declared = "loss", catalog.get(owner).params
+        elif owner in catalog.miners():
+            kind, declared = "miner", miner_params(owner)
         else:
-            refusals.append(f"{key}: no loss or data set is called {owner!r}")
+            refusals.append(f"{key}: no loss, data set or miner is called {owner!r}")
             continue
         if name not in declared:
             refusals.append(f"{owner}: has no option {name!r}; options: {', '.join(declared) or 'none'}")
@@ -153,7 +151,7 @@ def _event_param(name: str, loss: str) -> Param:
 
 def _events(text: str, loss: str, refusals: list[str]) -> Iterator[Event]:
     """Events as step:name=value, separated by commas."""
-    for part in filter(None, text.split(",")):
+    for part in filter(None, map(str.strip, text.split(","))) if text.strip(" ,") else (text,):
         step, _, change = part.partition(":")
         name, _, value = change.partition("=")
         try:

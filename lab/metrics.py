@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from lab.retrieval import map_at_r, recall_at_1
+from lab.retrieval import map_at_r, map_at_r_within, recall_at_1, recall_at_1_within
 from losslib import evaluation
 
 # The potential is a mean over all pairs; a thousand points give it to three digits in a quarter of the time.
@@ -27,6 +27,24 @@ def quality(embeddings: Tensor, labels: Tensor, with_map: bool) -> dict[str, flo
         "alignment": evaluation.alignment(embeddings, labels).item(),
         "uniformity": evaluation.uniformity(embeddings[:UNIFORMITY_POINTS]).item(),
     }
+
+
+def quality_within(
+    embeddings: Tensor, values: Tensor, delta: float, with_map: bool
+) -> dict[str, float | None]:
+    """As `quality`, where positives are points whose values (N,) are at most `delta` apart; no alignment."""
+    return {
+        "recall_at_1": recall_at_1_within(embeddings, values, delta),
+        "map_at_r": map_at_r_within(embeddings, values, delta) if with_map else None,
+        "alignment": None,
+        "uniformity": evaluation.uniformity(embeddings[:UNIFORMITY_POINTS]).item(),
+    }
+
+
+def alignment_of_pairs(embeddings: Tensor, anchors: Tensor, others: Tensor) -> float:
+    """Mean squared distance of these positive pairs of normalised embeddings; NaN without any."""
+    unit = normalize(embeddings, dim=1)
+    return (unit[anchors] - unit[others]).square().sum(1).mean().item()
 
 
 def collapse(embeddings: Tensor) -> dict[str, float]:

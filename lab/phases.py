@@ -67,14 +67,16 @@ class OneStep:
         self.rows = self.trainer.draw() if self._given is None else self._given
 
     def _embed(self) -> None:
+        self.random = torch.get_rng_state()
         self.embeddings, self.labels = self.trainer.embed_batch(self.rows)
 
     def _pair(self) -> None:
-        self.inputs = {"labels": self.labels}
+        self.paired = self.trainer.pair(self.rows, self.embeddings, self.labels)
+        self.inputs = self.paired.inputs
 
     def _loss(self) -> None:
         self.seen = Seen(self.trainer.loss)
-        self.value = self.trainer.loss(self.embeddings, **self.inputs)
+        self.value = self.trainer.value(self.embeddings, self.inputs)
 
     def _gradient(self) -> None:
         self.trainer.backward(self.value)
@@ -108,11 +110,16 @@ class Seen:
         return then
 
 
-def embedded_again(trainer: Trainer, rows: Tensor) -> Tensor:
-    """Embeddings (B, D) of a batch's rows with the encoder as it is now, in training mode; nothing changes."""
-    held = [buffer.clone() for buffer in trainer.encoder.buffers()]
+def embedded_again(one: OneStep) -> Tensor:
+    """Embeddings (R, D) of a step's batch, its augmentations the same, with the encoder as it is now.
+
+    Nothing changes by it, not even what a batch normalisation remembers.
+    """
+    encoder = one.trainer.encoder
+    held = [buffer.clone() for buffer in encoder.buffers()]
     with undisturbed(), torch.no_grad():
-        embeddings, _ = trainer.embed_batch(rows)
-        for buffer, value in zip(trainer.encoder.buffers(), held, strict=True):
+        torch.set_rng_state(one.random)
+        embeddings, _ = one.trainer.embed_batch(one.rows)
+        for buffer, value in zip(encoder.buffers(), held, strict=True):
             buffer.copy_(value)
     return embeddings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from datasets import Dataset
+from lab.augmentations import two_views
 from lab.frame import Frame, Glance, Histogram, snapped
-from lab.metrics import as_measured, collapse, quality
+from lab.metrics import alignment_of_pairs, as_measured, collapse, quality, quality_within
+from lab.probe_pairs import Pairs, sample_pairs, sample_pairs_within, sample_view_pairs
 from lab.projections import project
+from lab.retrieval import positives_within
 
 MAX_POINTS = 5_000
+MAX_VIEWS = 1_000  # samples of which two views are compared
 MAX_PAIRS = 25_000
 MIN_PAIRS = 3_000
 PAIR_ENTRIES = 200_000  # numbers gathered for each side
@@ -35,29 +40,61 @@ class Snapshot(NamedTuple):
 class Probe:
     """Held-out points that no step trains on; for free points, the points themselves.
 
+    What counts as a positive pair follows the rule of pairing, on true labels; see `lab.pairing.RULES`.
+
     Args:
         data: the data set.
         held_out: False takes the training points, in their order.
         seed: fixes the pairs of the histograms.
         dim: embedding size; wide embeddings get fewer pairs, so that a frame costs about the same.
+        pairing: the rule of pairing.
+        delta: with a continuous label, how far those of positives are apart at most.
+
+    Attributes:
+        view_inputs: first and then second views of the first points, (2 V, ...), where the rule is views;
+            `look` and `glance` need their embeddings too.
+        chance: recall@1 of random embeddings.
     """
 
-    def __init__(self, data: Dataset, held_out: bool, seed: int, dim: int) -> None:
+    def __init__(
+        self, data: Dataset, held_out: bool, seed: int, dim: int, pairing: str = "label", delta: float = 0.0
+    ) -> None:
         self.index = (data.held_out if held_out else data.train)[:MAX_POINTS]
-        labels = data.labels[self.index]
+        labels = data.truth[self.index]
         self.labels = torch.from_numpy(labels)
+        self.view_inputs: Tensor | None = None
+        self.delta = delta
+        self.values: Tensor | None = None
         self.previous: Tensor | None = None
         self.range: tuple[float, float] | None = None
         each = min(MAX_PAIRS // 2, max(MIN_PAIRS // 2, PAIR_ENTRIES // dim))
         rng = np.random.default_rng([seed, 2])
+        shares = np.bincount(labels) / max(len(labels), 1)
+        self.chance = float((shares**2).sum())
+        sample: Callable[[bool], Pairs] = lambda side: sample_pairs(labels, side, each, rng)  # noqa: E731
+        if pairing == "continuous" and data.continuous is not None:
+            values = data.continuous[self.index]
+            self.values = torch.from_numpy(values)
+            self.chance = float(positives_within(values, delta).mean() / max(len(values) - 1, 1))
+            sample = lambda side: sample_pairs_within(values, delta, side, each, rng)  # noqa: E731
+        elif pairing == "views":
+            self.view_inputs = fixed_views(data, self.index[:MAX_VIEWS], seed)
+            count = len(self.view_inputs) // 2
+            sample = lambda side: sample_view_pairs(count, side, each, rng)  # noqa: E731
         self.pairs = [
             (torch.from_numpy(anchors), torch.from_numpy(others))
-            for anchors, others in (sample_pairs(labels, side, each, rng) for side in (True, False))
+            for anchors, others in (sample(side) for side in (True, False))
         ]
 
-    def look(self, embeddings: Tensor, loss: nn.Module, with_map: bool) -> Snapshot | None:
-        """The snapshot of embeddings (N, D), or None when they are not finite."""
-        if not bool(embeddings.isfinite().all()):
+    def look(
+        self, embeddings: Tensor, loss: nn.Module, with_map: bool, views: Tensor | None = None
+    ) -> Snapshot | None:
+        """The snapshot of embeddings (N, D), or None when they are not finite.
+
+        views: embeddings of `view_inputs`, where there are any.
+        """
+        compared = embeddings if views is None else views
+        if not bool(embeddings.isfinite().all() & compared.isfinite().all()):
             return None
         measured = as_measured(embeddings, loss)
         positions = snapped(project(embeddings.float(), self.previous).cpu().numpy())
@@ -65,18 +102,31 @@ class Probe:
         return Snapshot(
             positions,
             embeddings.clamp(-65_504, 65_504).half().cpu().numpy(),
-            self._histogram(embeddings, loss),
-            quality(measured, self.labels.to(measured.device), with_map),
+            self._histogram(compared, loss),
+            self._quality(measured, compared, with_map),
             collapse(embeddings),
         )
 
-    def glance(self, step: int, embeddings: Tensor, loss: nn.Module) -> Glance | None:
+    def _quality(self, measured: Tensor, compared: Tensor, with_map: bool) -> dict[str, float | None]:
+        """As `lab.metrics.quality`, by the rule of pairing."""
+        if self.values is not None:
+            found = quality_within(measured, self.values, self.delta, with_map)
+        else:
+            found = quality(measured, self.labels.to(measured.device), with_map)
+        if self.values is not None or self.view_inputs is not None:
+            found["alignment"] = alignment_of_pairs(compared, *self.pairs[0])
+        return found
+
+    def glance(
+        self, step: int, embeddings: Tensor, loss: nn.Module, views: Tensor | None = None
+    ) -> Glance | None:
         """Map and histograms alone, which cost little; the next frame is as if nobody had looked."""
-        if not bool(embeddings.isfinite().all()):
+        compared = embeddings if views is None else views
+        if not bool(embeddings.isfinite().all() & compared.isfinite().all()):
             return None
         before = self.state
         positions = snapped(project(embeddings.float(), self.previous).cpu().numpy())
-        seen = Glance(step, positions, self._histogram(embeddings, loss))
+        seen = Glance(step, positions, self._histogram(compared, loss))
         self.state = before
         return seen
 
@@ -120,33 +170,16 @@ class Probe:
         return self.range
 
 
+def fixed_views(data: Dataset, index: NDArray[np.int64], seed: int) -> Tensor:
+    """First and then second views of points (V,), the same for the same seed, (2 V, ...)."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return two_views(torch.from_numpy(data.inputs[index]), data.kind)
+
+
 def rounded_up(value: float) -> float:
     """The least of 1, 2, 5 times a power of ten that is not below the value; 0 for what is not positive."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
-
-
-def sample_pairs(
-    labels: NDArray[np.int64], positive: bool, count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """At most `count` different positive (or negative) pairs, uniform over all there are."""
-    total = len(labels)
-    _, group, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    by_class = np.argsort(group, kind="stable")
-    ends = np.cumsum(sizes)
-    own = sizes[group[by_class]]
-    partners = own - 1 if positive else total - own
-    if not partners.sum():
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    # Points stand in order of class. A positive is some places further round the own class, a negative
-    # some places beyond its end, round the whole set: every partner is met once, nothing is rejected.
-    anchor = rng.choice(total, size=count, p=partners / partners.sum())
-    ahead = rng.integers(0, partners[anchor])
-    end, size = ends[group[by_class[anchor]]], own[anchor]
-    start = end - size
-    other = start + (anchor - start + 1 + ahead) % size if positive else (end + ahead) % total
-    first, second = by_class[anchor], by_class[other]
-    code = np.unique(np.minimum(first, second) * total + np.maximum(first, second))
-    return code // total, code % total

@@ -77,6 +77,8 @@ class Recording:
         self.state, self.reason = "", ""
         self.notes: tuple[str, ...] = ()
         self.provenance: dict[str, Any] = {}
+        shares = np.bincount(self.labels) / max(len(self.labels), 1)
+        self.chance = float((shares**2).sum())  # of recall@1, for positives of equal labels
         self._room = (frame_bytes, embedding_bytes)
         self._curves: dict[str, list[float]] = {name: [] for name in ("step", *CURVES)}
 

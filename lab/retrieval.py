@@ -7,7 +7,8 @@ neighbours of thousands of points in a plane without their distance matrix.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ Labels: TypeAlias = NDArray[np.integer[Any]]
 TREE_SIZE = 3  # coordinates up to which a k-d tree is the faster way
 TREE_POINTS = 2_500  # fewer points are compared in less time than scipy takes to load
 TILE_ENTRIES = 50_000  # distances at a time: they stay in the second-level cache
+_SIDES: tuple[tuple[int, Literal["left", "right"]], ...] = ((-1, "left"), (1, "right"))
 
 
 def recall_at_1(embeddings: Tensor, labels: Tensor) -> float:
@@ -51,24 +53,70 @@ def map_at_r(embeddings: Tensor, labels: Tensor) -> float:
         labels: (N,).
     """
     points, classes = _arrays(embeddings, labels)
-    positives = positives_of(classes)
+    return _map_at_r(points, positives_of(classes), lambda rows, found: classes[found] == classes[rows])
+
+
+def recall_at_1_within(embeddings: Tensor, values: Tensor, delta: float) -> float:
+    """Share of points whose nearest neighbour has a value at most `delta` away, of those with such a point.
+
+    Args:
+        embeddings: (N, D) finite.
+        values: continuous labels, (N,).
+        delta: >= 0.
+    """
+    points, numbers = _arrays(embeddings, values)
+    positives = positives_within(numbers, delta)
+    hits = np.zeros(len(points))
+    for rows, found in _neighbours(points, 1):
+        hits[rows] = np.abs(numbers[found[:, 0]] - numbers[rows]) <= delta
+    return float(hits[positives > 0].mean()) if positives.any() else float("nan")
+
+
+def map_at_r_within(embeddings: Tensor, values: Tensor, delta: float) -> float:
+    """As `map_at_r`, but the positives of a point are those whose value is at most `delta` away."""
+    points, numbers = _arrays(embeddings, values)
+    return _map_at_r(
+        points,
+        positives_within(numbers, delta),
+        lambda rows, found: np.abs(numbers[found] - numbers[rows]) <= delta,
+    )
+
+
+def positives_within(values: NDArray[Any], delta: float) -> NDArray[np.int64]:
+    """Number of other points whose value is at most `delta` away, (N,)."""
+    ordered = np.sort(values)
+    ends = [np.searchsorted(ordered, values + sign * delta, side) for sign, side in _SIDES]
+    counts: NDArray[np.int64] = ends[1] - ends[0] - 1
+    return counts
+
+
+def _map_at_r(
+    points: Points,
+    positives: NDArray[np.int64],
+    is_positive: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]],
+) -> float:
+    """The mean over the points with positives; is_positive takes rows (M, 1) and found points (M, K)."""
     most = int(positives.max(initial=0))
     if not most:
         return float("nan")
     ranks = np.arange(1, most + 1)
     average = np.zeros(len(points))
+    for rows, found in _neighbours(points, most):
+        wanted = positives[rows, None]
+        hit = is_positive(rows[:, None], found) & (ranks <= wanted)
+        average[rows] = (hit * hit.cumsum(axis=1) / ranks).sum(axis=1) / np.maximum(wanted[:, 0], 1)
+    return float(average[positives > 0].mean())
+
+
+def _neighbours(points: Points, count: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Tiles of rows (M,) with the nearest other points of each, nearest first, (M, count)."""
     rows = max(16, TILE_ENTRIES // len(points))
-    buffers = np.empty(
-        (2, min(rows, len(points)), len(points))
-    )  # made once: fresh memory costs more than sums
+    shape = (2, min(rows, len(points)), len(points))
+    buffers = np.empty(shape)  # made once: fresh memory costs more than sums
     for start in range(0, len(points), rows):
         stop = min(start + rows, len(points))
-        wanted = positives[start:stop, None]
         squares = _squared_distances(points, start, stop, *buffers[:, : stop - start])
-        same = classes[_nearest(squares, start, most)] == classes[start:stop, None]
-        hit = same & (ranks <= wanted)
-        average[start:stop] = (hit * hit.cumsum(axis=1) / ranks).sum(axis=1) / np.maximum(wanted[:, 0], 1)
-    return float(average[positives > 0].mean())
+        yield np.arange(start, stop), _nearest(squares, start, count)
 
 
 def positives_of(classes: Labels) -> NDArray[np.int64]:

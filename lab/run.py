@@ -49,11 +49,14 @@ class Run:
         self.random = RandomState(config.seed, self.device)
         with self.random.swapped_in():
             self.trainer = Trainer(config, self.data, self.device)
-        self.probe = Probe(self.data, not self.trainer.free, config.seed, config.dim)
+        self.probe = Probe(
+            self.data, not self.trainer.free, config.seed, config.dim, config.pairing, config.delta
+        )
         self._probe_rows = torch.from_numpy(self.probe.index.copy()).to(self.device)
         self.recording = Recording(
-            config, self.probe.index, self.data.labels[self.probe.index], self.data.class_names
+            config, self.probe.index, self.data.truth[self.probe.index], self.data.class_names
         )
+        self.recording.chance = self.probe.chance
         self.recording.provenance = provenance(self.device.type)
         self.steps_done = 0
         self.reason = ""
@@ -93,7 +96,7 @@ class Run:
             self._next_rows = one.rows
             if not self._all_finite(one.value, one.embeddings, 0):
                 return None
-            look = self._look(one.embeddings, one.labels, one.rows)
+            look = self._look(one)
             parameters = list(self.trainer.encoder.parameters())
             gradients = torch.autograd.grad(one.value, parameters, allow_unused=True)
             norms = [g.norm() for g in gradients if g is not None]
@@ -142,8 +145,8 @@ class Run:
         The run goes on as if it had not been looked at: its recording stays the same, bit for bit.
         """
         with undisturbed():
-            embeddings = self.trainer.embed(self._probe_rows)
-            return self.probe.glance(self.steps_done, embeddings, self.trainer.loss)
+            embeddings, views = self._embed_probe()
+            return self.probe.glance(self.steps_done, embeddings, self.trainer.loss, views)
 
     def change(self, name: str, value: Any) -> Event:
         """Set a loss option, or "lr", from the next step on; recorded as an event of the config.
@@ -171,7 +174,7 @@ class Run:
         if not self._all_finite(one.value, one.embeddings, step):
             return None
         regular = is_frame_step(step) or step >= self.config.steps
-        look = self._look(one.embeddings, one.labels, one.rows) if regular or by_hand else None
+        look = self._look(one) if regular or by_hand else None
         one.until("update")
         self.steps_done, self.last = step, one
         if look is None:
@@ -190,18 +193,19 @@ class Run:
                 if event.name == LEARNING_RATE:
                     self._rate = event.value
 
-    def _look(self, embeddings: Tensor, labels: Tensor, rows: Tensor) -> BatchLook:
-        index = self.trainer.train_index[rows]
-        return look_at_batch(self.trainer.loss, embeddings.detach(), labels, index)
+    def _look(self, one: OneStep) -> BatchLook:
+        paired = one.paired
+        embeddings = one.embeddings.detach()
+        return look_at_batch(self.trainer.loss, embeddings, paired.labels, paired.index, paired)
 
     def _record(
         self, step: int, loss: float, norm: float, look: BatchLook, extra: bool = False
     ) -> Frame | None:
         """The frame after the update, added to the recording; None when the probe is not finite."""
         with_map = not extra and (self._frames % MAP_EVERY == 0 or step >= self.config.steps)
-        embeddings = self.trainer.embed(self._probe_rows)
+        embeddings, views = self._embed_probe()
         regular = self.probe.state
-        snapshot = self.probe.look(embeddings, self.trainer.loss, with_map)
+        snapshot = self.probe.look(embeddings, self.trainer.loss, with_map, views)
         if extra:
             self.probe.state = regular  # the next regular frame is as if this one had not been
         if snapshot is None:
@@ -222,6 +226,12 @@ class Run:
         self._frames += not extra
         self.recording.add(frame)
         return frame
+
+    def _embed_probe(self) -> tuple[Tensor, Tensor | None]:
+        """Embeddings of the probe's points, and of the views of them that it compares."""
+        inputs = self.probe.view_inputs
+        views = None if inputs is None else self.trainer.embed_inputs(inputs)
+        return self.trainer.embed(self._probe_rows), views
 
     def _all_finite(self, loss: Tensor, embeddings: Tensor, step: int) -> bool:
         # a hinge of NaN can count as no hinge at all, so the embeddings are asked as well

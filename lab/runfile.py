@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -46,6 +47,7 @@ def save(recording: Recording, path: str | Path | BinaryIO) -> None:
         "state": recording.state,
         "reason": recording.reason,
         "class_names": list(recording.class_names),
+        "chance": recording.chance,
         "frames": [_head(frame) for frame in frames],
     }
     text = json.dumps(_no_nan(header), allow_nan=False)
@@ -65,7 +67,10 @@ def save(recording: Recording, path: str | Path | BinaryIO) -> None:
         arrays["batch_labels"] = np.stack([frame.batch.labels for frame in frames])
         arrays["batch_weights"] = np.stack([frame.batch.weights for frame in frames])
         arrays |= {f"embeddings_{f.step}": f.embeddings for f in frames if f.embeddings is not None}
-    np.savez_compressed(path, allow_pickle=False, **arrays)
+    with nullcontext(path) if hasattr(path, "write") else Path(path).open("wb") as file:
+        np.savez_compressed(
+            file, allow_pickle=False, **arrays
+        )  # given a name, numpy would add its own ending
 
 
 def load(path: str | Path | BinaryIO) -> Recording:
@@ -111,6 +116,7 @@ def _recording(arrays: dict[str, NDArray[Any]]) -> Recording:
         tuple(header["class_names"]),
     )
     recording.state, recording.reason = header["state"], header["reason"]
+    recording.chance = header.get("chance", recording.chance)
     recording.provenance = header["provenance"]
     here = provenance(header["provenance"].get("device", "cpu"))
     recording.notes = differences(header["provenance"], here)
@@ -129,6 +135,7 @@ def _head(frame: Frame) -> dict[str, Any]:
         "terms": [[t.name, t.count, t.total, t.active] for t in frame.terms],
         "marks": [[m.kind, m.side, m.value, m.symbol, m.label] for m in frame.marks],
         "top": [list(pair) for pair in frame.batch.top],
+        "reach": None if frame.batch.reach is None else frame.batch.reach.tolist(),
         "extra": frame.extra,
     }
 
@@ -141,6 +148,7 @@ def _frame(head: dict[str, Any], arrays: dict[str, NDArray[Any]], place: int) ->
         arrays["batch_labels"][place],
         arrays["batch_weights"][place],
         tuple(PairShare(*pair) for pair in head["top"]),
+        None if head.get("reach") is None else np.array(head["reach"], dtype=np.int32),
     )
     return Frame(
         **{name: head[name] for name in _NUMBERS},

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cache
 
 import datasets
-from losslib.params import Choice, Integer, Param, positive
+from losslib.params import Choice, Integer, Interval, Param, non_negative, positive
 
 OUTPUTS = ("none", "l2", "layernorm", "batchnorm")
 OPTIMIZERS = ("sgd", "adam", "adamw")
 DEVICES = ("auto", "cpu", "cuda")
 DIMS = (2, 3, 8, 32, 128)
 DEFAULT_LOSS = "ContrastiveLoss"
+NO_MINER = "none"
 MAX_STEPS = 100_000
 
 
@@ -20,6 +21,7 @@ def settings() -> dict[str, Param]:
     """Every setting but the options of losses and data sets, by name, in the order of a form."""
     # these import torch, so not before they are needed
     from lab.encoders import ENCODERS
+    from lab.pairing import RULES
     from losslib import catalog
 
     declared = (
@@ -29,6 +31,35 @@ def settings() -> dict[str, Param]:
             name="data",
             title="Data",
             meaning="what is embedded",
+        ),
+        Param(
+            "label",
+            valid=Choice(*RULES),
+            name="pairing",
+            title="Pairing",
+            meaning="which samples of a batch are positives: those of one label, those whose continuous "
+            "labels are within delta, the two augmented views of one sample, or views and known labels",
+        ),
+        Param(
+            0.05,
+            valid=non_negative,
+            explore=(0.01, 0.3),
+            symbol=r"\delta",
+            name="delta",
+            title="Delta",
+            meaning="with a continuous label: by how much the labels of two positives differ at most",
+            larger="makes more pairs positive and neighbourhoods wider",
+            step=0.01,
+        ),
+        Param(
+            0.1,
+            valid=Interval(0.0, 1.0),
+            explore=(0.0, 1.0),
+            name="label_fraction",
+            title="Label fraction",
+            meaning="semi-supervised: the share of training samples whose label is known; 0 leaves the views",
+            larger="pulls whole classes together instead of the two views of a sample",
+            step=0.05,
         ),
         Param(
             "auto",
@@ -62,6 +93,13 @@ def settings() -> dict[str, Param]:
             meaning="what the encoder is trained to make small",
         ),
         Param(
+            NO_MINER,
+            valid=Choice(NO_MINER, *catalog.miners()),
+            name="miner",
+            title="Miner",
+            meaning="which pairs or triplets of the batch the loss gets to see; none leaves all of them",
+        ),
+        Param(
             128,
             valid=Integer(2, 4096),
             explore=(16, 512),
@@ -79,7 +117,8 @@ def settings() -> dict[str, Param]:
             symbol="m",
             name="per_class",
             title="Samples per class",
-            meaning="samples that each class in the batch brings at least; 0 draws the batch uniformly",
+            meaning="samples that each class in the batch brings at least; 0 draws the batch uniformly, as "
+            "every pairing but by label does",
             larger="gives fewer classes a batch and more positives an anchor",
         ),
         Param(
@@ -134,11 +173,13 @@ def sentence(text: str) -> str:
     return begins if begins.endswith("?") else f"{begins}."
 
 
-def encoders_for(kind: str) -> tuple[str, ...]:
-    """Encoders that accept data of that kind ("points" or "images")."""
+def encoders_for(kind: str, pairing: str = "label") -> tuple[str, ...]:
+    """Encoders that accept data of that kind ("points" or "images"), with an input to augment for views."""
     from lab.encoders import ENCODERS
+    from lab.pairing import RULES
 
-    return tuple(name for name, spec in ENCODERS.items() if kind in spec.kinds)
+    views = RULES[pairing].views
+    return tuple(n for n, spec in ENCODERS.items() if kind in spec.kinds and not (views and n == "free"))
 
 
 def default_encoder(kind: str) -> str:

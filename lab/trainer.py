@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from datasets import Dataset
+from lab.augmentations import two_views
 from lab.batches import BatchSampler
-from lab.config import LEARNING_RATE, RunConfig
+from lab.config import LEARNING_RATE, RunConfig, build_miner
 from lab.encoders import build_encoder
+from lab.pairing import TWO_VIEWS, Paired, Pairing
 from lab.shared import shared_tensor
 from losslib import catalog
 
@@ -32,6 +34,23 @@ def build_loss(config: RunConfig, labels: Tensor, classes: int) -> nn.Module:
         sizes["class_counts"] = torch.bincount(labels, minlength=classes).clamp_min(1)
     built: nn.Module = cls(**{name: sizes[name] for name in cls.required}, **dict(config.loss_options))
     return built
+
+
+def pairing_of(config: RunConfig, data: Dataset, labels: Tensor) -> Pairing:
+    """The config's rule on the training points, whose labels (N,) lie on the device."""
+    values = None
+    if config.pairing == "continuous":
+        assert data.continuous is not None
+        values = torch.from_numpy(data.continuous[data.train]).to(labels.device)
+    return Pairing(
+        config.pairing,
+        labels,
+        len(data.class_names),
+        values,
+        config.delta,
+        config.label_fraction,
+        config.seed,
+    )
 
 
 def build_optimizer(config: RunConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
@@ -58,13 +77,18 @@ class Trainer:
         self.train_index = torch.from_numpy(data.train.copy())
         labels = torch.from_numpy(data.labels[data.train])
         generator = torch.Generator().manual_seed(config.seed)
-        self.sampler = BatchSampler(labels, config.batch, config.per_class, generator)
+        per_class = config.per_class if config.pairing == "label" else 0  # other rules must not use labels
+        self.sampler = BatchSampler(labels, config.batch, per_class, generator)
         self.labels = labels.to(device)
         self.inputs = shared_tensor(data.inputs, device)
+        self.kind = data.kind
+        self.pairing = pairing_of(config, data, self.labels)
+        self.miner = build_miner(config.miner, config.miner_values)
         shape = data.inputs.shape[1:]
         encoder = build_encoder(config.encoder, shape, config.dim, len(data.train), config.output)
         self.encoder = encoder.to(device)
         self.loss: Any = build_loss(config, labels, len(data.class_names)).to(device)
+        self.takes_halves = TWO_VIEWS in catalog.get(config.loss).needs
         self.parameters = [*self.encoder.parameters(), *self.loss.parameters()]
         self._config = config
 
@@ -78,11 +102,41 @@ class Trainer:
         return self.sampler.draw()
 
     def embed_batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Embeddings (B, D) in training mode, and labels (B,)."""
+        """Embeddings (R, D) in training mode, and labels (R,).
+
+        R is B, or 2 B where the rule of pairing asks for two views: all first ones, then all second ones.
+        """
         self.encoder.train()
         index = self.train_index[rows].to(self.device)
         rows = rows.to(self.device)
+        if self.pairing.rule.views:
+            views = two_views(self.inputs[index], self.kind)
+            return self.encoder(views), self.labels[rows].repeat(2)
         return self.encoder(rows if self.free else self.inputs[index]), self.labels[rows]
+
+    def pair(self, rows: Tensor, embeddings: Tensor, labels: Tensor) -> Paired:
+        """What the loss is called with for a batch's rows (B,), embeddings and labels (R, ...); mines."""
+        rows = rows.repeat(2) if self.pairing.rule.views else rows
+        device_rows = rows.to(self.device)
+        said = self.pairing.pairs(device_rows)
+        groups = said if isinstance(said, Tensor) else None
+        inputs: dict[str, Any] = {"indices_tuple": said} if groups is None else {"labels": groups}
+        if self.miner is not None:
+            inputs["indices_tuple"] = self.miner(embeddings.detach(), said)
+        if self.takes_halves:
+            inputs = {}
+        values = None if self.pairing.values is None else self.pairing.values[device_rows]
+        return Paired(labels, self.train_index[rows], inputs, groups, values, self.pairing.delta)
+
+    def value(self, embeddings: Tensor, inputs: dict[str, Any]) -> Tensor:
+        """The loss, 0-d, of embeddings (R, D) and the inputs that `pair` gave."""
+        result: Tensor
+        if self.takes_halves:
+            first, second = embeddings.chunk(2)
+            result = self.loss(first, ref_emb=second)
+        else:
+            result = self.loss(embeddings, **inputs)
+        return result
 
     def backward(self, value: Tensor) -> None:
         """The gradient of the loss value in every parameter."""
@@ -108,6 +162,13 @@ class Trainer:
         self.encoder.eval()
         inputs = torch.arange(len(index), device=self.device) if self.free else self.inputs[index]
         embeddings: Tensor = self.encoder(inputs)
+        return embeddings
+
+    @torch.no_grad()
+    def embed_inputs(self, inputs: Tensor) -> Tensor:
+        """Embeddings (N, D) of inputs that are no points of the data set, in evaluation mode."""
+        self.encoder.eval()
+        embeddings: Tensor = self.encoder(inputs.to(self.device))
         return embeddings
 
     def change(self, name: str, value: Any) -> None:

@@ -63,7 +63,7 @@ def test_round_trips_are_exact() -> None:
     for full in (False, True):
         assert RunConfig.from_settings(config.to_settings(full)) == config
     assert [event.step for event in config.events] == [4, 9]  # in order of step
-    assert json.loads(config.to_json())["version"] == 1
+    assert json.loads(config.to_json())["version"] == 2
 
 
 def test_links_keep_what_is_good_and_say_what_is_not() -> None:
@@ -152,7 +152,10 @@ def test_losses_are_trainable_exactly_if_a_run_takes_them() -> None:
         ({"loss": "TripletMarginLos"}, "no loss is called 'TripletMarginLos'"),
         ({"data": "mnits"}, "did you mean mnist"),
         ({"encoder": "vit"}, "encoder must be"),
-        ({"pairing": "views"}, "pairing must be one of label"),
+        (
+            {"pairing": "triplets"},
+            "pairing must be 'label' or 'continuous' or 'views' or 'semi', got 'triplets'",
+        ),
         ({"batch": 16, "per_class": 17}, "per_class must be at most the batch size 16"),
         ({"loss_options": {"margin": 1.0}}, "ContrastiveLoss: has no option 'margin'; options: pos_margin"),
         ({"loss_options": {"neg_margin": "1"}}, "neg_margin must be a finite number, got '1'"),
@@ -173,7 +176,7 @@ def test_bad_values_are_one_sentence(fields: dict, words: str) -> None:
     [
         ("{", "not JSON"),
         ("[1]", "expected a JSON object"),
-        ('{"version": 2}', "version 1 is read here, got 2"),
+        ('{"version": 3}', "version 1 or 2 is read here, got 3"),
         ('{"version": 1, "colour": 3}', "unknown entry 'colour'"),
         ('{"version": 1, "events": [[1]]}', "events must be lists"),
         ('{"version": 1, "dim": 1}', "dim must be"),
@@ -190,7 +193,7 @@ def test_every_declared_value_survives_a_link() -> None:
 
     for name, param in settings().items():
         for value in values(param):
-            if name in ("encoder", "loss", "batch", "per_class"):
+            if name in ("encoder", "loss", "batch", "per_class", "pairing"):
                 continue
             config = RunConfig(**{name: value}) if name != "data" else RunConfig(data=value)
             assert RunConfig.from_settings(config.to_settings()) == config

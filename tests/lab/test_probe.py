@@ -8,7 +8,8 @@ import torch
 
 import datasets
 from lab.metrics import as_measured, clustering, collapse, quality
-from lab.probe import MAX_PAIRS, Probe, rounded_up, sample_pairs
+from lab.probe import MAX_PAIRS, Probe, rounded_up
+from lab.probe_pairs import sample_pairs
 from losslib import distances
 from losslib.losses import ContrastiveLoss, NTXentLoss
 
