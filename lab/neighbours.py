@@ -73,11 +73,12 @@ class Neighbourhoods:
             raise ParameterError(f"k must be a whole number from 1 to {most}, got {k!r}")
 
 
-def ranks(points: Points) -> NDArray[np.int32]:
+def ranks(points: Points) -> NDArray[np.signedinteger[Any]]:
     """Entry (i, j): j is that many-th nearest of i, from 1; the diagonal is 0."""
     wide = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
     count = len(wide)
-    found = np.empty((count, count), dtype=np.int32)
+    kind = np.int16 if count < 2**15 else np.int32
+    found = np.empty((count, count), dtype=kind)
     for start in range(0, count, TILE):
         rows = wide[start : start + TILE]
         # differences, not norms and products: those cancel where points nearly coincide
@@ -86,5 +87,5 @@ def ranks(points: Points) -> NDArray[np.int32]:
             squares += (own[:, None] - column) ** 2
         squares[np.arange(len(rows)), np.arange(start, start + len(rows))] = -1.0
         order = squares.argsort(axis=1, kind="stable")
-        np.put_along_axis(found[start : start + TILE], order, np.arange(count, dtype=np.int32)[None], axis=1)
+        np.put_along_axis(found[start : start + TILE], order, np.arange(count, dtype=kind)[None], axis=1)
     return found

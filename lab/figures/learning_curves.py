@@ -7,50 +7,65 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.figures.palette import POSITIVE, QUALITY
+from lab.figures.palette import POSITIVE, QUALITY, REFERENCE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
+LINES = (
+    ("loss", "loss", 1, {"color": POSITIVE}),
+    ("recall_at_1", "recall@1", 2, {"color": QUALITY}),
+    ("map_at_r", "MAP@R", 2, {"color": QUALITY, "dash": "dash"}),
+)
+
 
 def learning_curves(
-    curves: Mapping[str, NDArray[np.floating[Any]]], chance: float | None = None
+    curves: Mapping[str, NDArray[np.floating[Any]]],
+    chance: float | None = None,
+    step: int | None = None,
+    quality_on: str = "held-out data",
 ) -> go.Figure:
-    """The loss on its own scale beside recall@1 and MAP@R between 0 and 1.
+    """The loss on its own scale above recall@1 and MAP@R between 0 and 1.
 
     Args:
         curves: "step", "loss", "recall_at_1" and "map_at_r", (F,) each; NaN where it was not computed.
         chance: recall@1 of a random map, drawn as a dotted line when given.
+        step: the moment shown, drawn as a vertical line when given.
+        quality_on: what quality is measured on.
     """
     from plotly.subplots import make_subplots
 
-    figure = make_subplots(rows=1, cols=2, subplot_titles=("Loss of the batch", "Quality on held-out data"))
-    lines = (
-        ("loss", "loss", 1, {"color": POSITIVE}),
-        ("recall_at_1", "recall@1", 2, {"color": QUALITY}),
-        ("map_at_r", "MAP@R", 2, {"color": QUALITY, "dash": "dash"}),
-    )
-    for key, name, column, line in lines:
+    titles = ("Loss of the batch", f"Quality on {quality_on}")
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, subplot_titles=titles, vertical_spacing=0.13)
+    for key, name, row, line in LINES:
         known = np.isfinite(curves[key])
         if known.any():
-            steps, values = curves["step"][known], curves[key][known]
-            mode = "lines" if len(values) > 1 else "markers"
             figure.add_scatter(
-                x=steps,
-                y=values,
+                x=curves["step"][known],
+                y=curves[key][known],
                 name=name,
-                mode=mode,
+                mode="lines" if known.sum() > 1 else "markers",
                 line=line,
                 marker={"color": line["color"]},
-                row=1,
-                col=column,
+                hovertemplate=f"step %{{x}}: {name} %{{y:.4g}}<extra></extra>",
+                row=row,
+                col=1,
             )
     if chance is not None:
-        figure.add_hline(y=chance, line_dash="dot", annotation_text="chance", row=1, col=2)
-    figure.update_xaxes(title="step")
-    figure.update_yaxes(range=[0, 1], row=1, col=2)
-    figure.update_layout(margin={"l": 10, "r": 10, "t": 40, "b": 10}, showlegend=True)
+        figure.add_hline(y=chance, line_dash="dot", annotation_text="chance", row=2, col=1)
+    if step is not None and figure.data:
+        for row in (1, 2):
+            figure.add_vline(x=step, line_dash="dash", line_color=REFERENCE, row=row, col=1)
+    figure.update_xaxes(title="step", row=2, col=1)
+    figure.update_yaxes(range=[0, 1], row=2, col=1)
+    figure.update_layout(
+        title="Loss and quality over the run",
+        legend={"orientation": "h", "y": -0.15},
+        margin={"l": 10, "r": 10, "t": 80, "b": 10},
+        showlegend=True,
+        meta={"x": "step", "y": "value"},
+    )
     if not figure.data:
         figure.add_annotation(text="There are no steps yet.", showarrow=False)
     return figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.figures.palette import NEGATIVE, POSITIVE
+from lab.figures.palette import NEGATIVE, POSITIVE, REFERENCE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def pair_distances(
-    histogram: Histogram, marks: Sequence[Mark] = (), distance: str = "distance", inverted: bool = False
+    histogram: Histogram,
+    marks: Sequence[Mark] = (),
+    distance: str = "distance",
+    inverted: bool = False,
+    title: str = "Distances of pairs",
 ) -> go.Figure:
     """Shares of positive and negative pairs over the loss's own distance; thresholds as vertical lines.
 
@@ -26,6 +30,7 @@ def pair_distances(
         marks: what the loss wants drawn; only thresholds are.
         distance: the distance in words, the axis title.
         inverted: whether larger is closer.
+        title: of the figure.
     """
     import plotly.graph_objects as go
 
@@ -33,9 +38,9 @@ def pair_distances(
     bins = len(histogram.positive)
     edges = np.linspace(histogram.low, histogram.high, bins + 1)
     centres, width = (edges[:-1] + edges[1:]) / 2, (histogram.high - histogram.low) / max(bins, 1)
-    for name, counts, colour in (
-        ("positive pairs", histogram.positive, POSITIVE),
-        ("negative pairs", histogram.negative, NEGATIVE),
+    for name, counts, colour, pattern in (
+        ("positive pairs", histogram.positive, POSITIVE, ""),
+        ("negative pairs", histogram.negative, NEGATIVE, "/"),
     ):
         total = int(np.sum(counts))
         if total:
@@ -43,20 +48,28 @@ def pair_distances(
                 x=centres,
                 y=np.asarray(counts) / total,
                 width=width,
-                name=f"{name} ({total})",
-                marker={"color": colour},
+                name=f"{name} ({total:,})",
+                marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "overlay", "size": 6}},
                 opacity=0.65,
                 hovertemplate=f"{name}: %{{y:.1%}} at %{{x:.3f}}<extra></extra>",
             )
     for mark in marks:
         if mark.kind == "line":
-            figure.add_vline(x=mark.value, line_dash="dash", annotation_text=f"{mark.label} {mark.value:g}")
+            figure.add_vline(
+                x=mark.value,
+                line_dash="dash",
+                line_color=REFERENCE,
+                annotation_text=f"{mark.label} {mark.value:.3g}",
+            )
     figure.update_layout(
+        title=title,
         barmode="overlay",
         xaxis={"title": f"{distance} ({'larger' if inverted else 'smaller'} is closer)"},
         yaxis={"title": "share of pairs", "tickformat": ".0%"},
-        margin={"l": 10, "r": 10, "t": 30, "b": 10},
+        legend={"orientation": "h", "y": -0.25},
+        margin={"l": 10, "r": 10, "t": 60, "b": 10},
         showlegend=True,
+        meta={"x": distance, "y": "share of pairs"},
     )
     if not figure.data:
         figure.add_annotation(text="There are no pairs to measure.", showarrow=False)

@@ -15,6 +15,19 @@ COLOURS = (
     "#8A8A8A",
     "#5B3FA6",
 )
+# The same hues for a dark background; blue and black would sink into it.
+COLOURS_IN_DARK = (
+    "#3A9AD9",
+    "#E69F00",
+    "#1DB587",
+    "#DD8FBB",
+    "#F07A2B",
+    "#8FD0F5",
+    "#F0E442",
+    "#FFFFFF",
+    "#A6A6A6",
+    "#A48BE8",
+)
 SYMBOLS = (
     "circle",
     "square",
@@ -27,9 +40,22 @@ SYMBOLS = (
     "x",
     "hexagon",
 )
+# Three dimensions know eight symbols only.
+SYMBOLS_IN_SPACE = (
+    "circle",
+    "square",
+    "diamond",
+    "cross",
+    "x",
+    "circle-open",
+    "square-open",
+    "diamond-open",
+)
 POSITIVE, NEGATIVE, QUALITY = COLOURS[0], COLOURS[4], COLOURS[2]
+REFERENCE = "#8A8A8A"  # lines that data is compared with: chance, thresholds, what is expected
 
 
-def class_style(number: int) -> dict[str, str]:
-    """Colour and symbol of class `number`, counted from 0; they repeat after ten."""
-    return {"color": COLOURS[number % len(COLOURS)], "symbol": SYMBOLS[number % len(SYMBOLS)]}
+def class_style(number: int, dark: bool = False, space: bool = False) -> dict[str, str]:
+    """Colour and symbol of class `number`, from 0; they repeat after ten (symbols in space after eight)."""
+    colours, symbols = COLOURS_IN_DARK if dark else COLOURS, SYMBOLS_IN_SPACE if space else SYMBOLS
+    return {"color": colours[number % len(colours)], "symbol": symbols[number % len(symbols)]}

@@ -22,7 +22,7 @@ def test_map_has_a_trace_for_each_class_that_has_points():
     assert [trace.name for trace in figure.data] == ["a", "c"]
     assert figure.data[1].x.tolist() == [0.0, 4.0]
     assert figure.data[1].y.tolist() == [1.0, 5.0]
-    assert figure.data[1].customdata.tolist() == [10, 12]
+    assert figure.data[1].customdata.tolist() == [[10], [12]]
     assert figure.data[1].marker.symbol == SYMBOLS[2]
     assert figure.layout.yaxis.scaleanchor == "x"
 

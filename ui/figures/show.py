@@ -1,0 +1,54 @@
+"""One figure on the page: the chart, what it says in words, and itself to take home."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from lab.figures.take_home import as_csv, as_html
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+SAVE = "HTML opens anywhere, without a network. PNG: the camera in the corner of the figure."
+
+
+def is_dark() -> bool:
+    """Whether the page has a dark background."""
+    return st.context.theme.type == "dark"
+
+
+def show(figure: go.Figure, words: str, name: str, file: str, height: int = 400, choose: bool = False) -> Any:
+    """Draws a figure with its summary under it.
+
+    Args:
+        figure: with a title.
+        words: its summary.
+        name: unique on the page; the chart's key.
+        file: what saved files are called, without an ending.
+        height: in pixels.
+        choose: whether points can be chosen; then the page runs again with the choice, which is returned.
+    """
+    options: dict[str, Any] = {"on_select": "rerun"} if choose else {}
+    state = st.plotly_chart(figure, key=f"figure {name}", height=height, **options)
+    with st.container(horizontal=True, vertical_alignment="top"):
+        st.markdown(words, width="stretch")
+        with st.popover("Save", type="tertiary", help="This figure as a page, or its data as a table"):
+            st.caption(SAVE)
+            take_home(figure, name, file)
+    return state if choose else None
+
+
+def take_home(figure: go.Figure, name: str, file: str) -> None:
+    """Two downloads, made when somebody asks for them."""
+    for ending, make, mime in (("html", as_html, "text/html"), ("csv", as_csv, "text/csv")):
+        st.download_button(
+            ending.upper(),
+            partial(make, figure),
+            f"losslab-{file}.{ending}",
+            mime,
+            key=f"save {name} {ending}",
+            on_click="ignore",
+        )
