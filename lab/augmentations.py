@@ -51,8 +51,8 @@ def jittered_points(points: Tensor) -> Tensor:
 
 AUGMENTATIONS = {
     "images": Augmentation(
-        f"A view is the image turned by up to {TURN:g} degrees, scaled by up to {100 * SCALE:g} %, shifted by "
-        f"up to {100 * SHIFT:g} % of its size, with pixel noise of standard deviation {PIXEL_NOISE:g}.",
+        f"A view is the image turned by up to {TURN:g} degrees, scaled by up to {100 * SCALE:g} %, shifted "
+        f"by up to {100 * SHIFT:g} % of its size, with pixel noise of standard deviation {PIXEL_NOISE:g}.",
         moved_images,
     ),
     "points": Augmentation(

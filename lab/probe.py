@@ -146,7 +146,9 @@ class Probe:
             self.range = (frame.histogram.low, frame.histogram.high)
 
     def _histogram(self, embeddings: Tensor, loss: nn.Module) -> Histogram:
-        distance: Any = loss.distance
+        given: Any = loss
+        # losses of two views may have none of their own
+        distance: Any = getattr(given, "distance", None) or type(given).default_distance()
         sides = [distance.pairwise(embeddings[anchors], embeddings[others]) for anchors, others in self.pairs]
         low, high = self._axis(distance, sides)
         positive, negative = (

@@ -148,7 +148,7 @@ def is_new() -> bool:
     """
     if not st.session_state.get(ENTERED) or not st.query_params:
         return False
-    owners = {*datasets.catalog(), *catalog.losses()}
+    owners = {*datasets.catalog(), *catalog.losses(), *catalog.miners()}
     for key in map(str, list(st.session_state)):
         owner = key.partition(".")[0]
         if (key in settings() or owner in owners) and key not in st.query_params:
@@ -159,7 +159,7 @@ def is_new() -> bool:
 def is_setting(key: str, config: RunConfig) -> bool:
     """Whether a control of the page has that name."""
     owner, dot, _ = key.rpartition(".")
-    return owner in (config.data, config.loss) if dot else key in settings()
+    return owner in (config.data, config.loss, config.miner) if dot else key in settings()
 
 
 def link_to(config: RunConfig, step: int | None = None) -> str:

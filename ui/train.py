@@ -16,6 +16,7 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 from ui.controls import control
 from ui.link import link_to
+from ui.pairing import batch_settings, miner_controls, pairing_controls
 from ui.session import act, change, pending, present_run, restart, step_in_view
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def structure() -> dict[str, str]:
             with st.expander(f"Options of {data.title.lower()}"):
                 for name, param in data.options.items():
                     found[f"{data.name}.{name}"] = control(param, f"{data.name}.{name}")
-        loss = catalog.get(draw("loss", trainable_losses()))
+        pairing = pairing_controls(draw, data)
+        loss = catalog.get(draw("loss", trainable_losses(pairing)))
         st.caption(loss.summary)
         with st.expander("Equation and paper"):
             st.latex(loss.equation)
@@ -50,11 +52,12 @@ def structure() -> dict[str, str]:
         options = {n: p for n, p in loss.params.items() if n not in live_options(loss.__name__)}
         for name, param in options.items():
             found[f"{loss.__name__}.{name}"] = control(param, f"{loss.__name__}.{name}")
-        draw("encoder", ("auto", *encoders_for(data.kind)))
+        found |= miner_controls(draw, loss.__name__)
+        draw("encoder", ("auto", *encoders_for(data.kind, pairing)))
         draw("dim")
         draw("output")
         with st.expander("Batches, optimiser, seed", expanded=False):
-            for name in ("batch", "per_class", "optimizer", "steps", "seed", "device"):
+            for name in batch_settings(pairing):
                 draw(name)
     return found
 
@@ -101,6 +104,12 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
         st.button("Play", on_click=act, args=("play",), type="primary", help="Train until the last step")
         st.button("Pause", on_click=act, args=("pause",), help="Stop after the present step")
         st.button("Step", on_click=act, args=("step",), help="One batch, one gradient, one update")
+        st.button(
+            "Phase",
+            on_click=act,
+            args=("phase",),
+            help="Slow motion: the next of a step's six phases: sample, embed, pair, loss, gradient, update",
+        )
         st.button(
             "Reset",
             on_click=restart,

@@ -30,13 +30,19 @@ TERMS = (
 )
 
 
-def describe(config: RunConfig, classes: NDArray[np.int32], class_names: Sequence[str]) -> dict[str, Any]:
+def describe(
+    config: RunConfig,
+    classes: NDArray[np.int32],
+    class_names: Sequence[str],
+    chance: float | None = None,
+) -> dict[str, Any]:
     """Class names, the distance and which way is closer, chance, and the terms the panel explains.
 
     Args:
         config: of the run.
         classes: of the points of the map, (N,).
         class_names: C names.
+        chance: recall@1 of random embeddings; None for that of positives of equal labels.
     """
     from losslib import catalog
 
@@ -52,7 +58,7 @@ def describe(config: RunConfig, classes: NDArray[np.int32], class_names: Sequenc
         "unit_circle": config.dim == 2 and config.output == "l2",
         "map_note": map_note(config.dim, config.output),
         "quality_on": "the points themselves" if config.encoder == "free" else "held-out data",
-        "chance": float((shares**2).sum()),
+        "chance": float((shares**2).sum()) if chance is None else chance,
         "glossary": {term: glossary.define(term) for term in TERMS},
     }
 
