@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lab.phases import PHASES, OneStep, embedded_again
 from lab.projections import project
 from lab.randomness import undisturbed
 from lab.why import Forces, forces_on, gradient_of
+from losslib.pairs import PairMasks
 from losslib.proxies import ProxyLoss
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def batch(run: Run) -> dict[str, Any]:
     one = run.under_way or run.last
     if one is None or not one.done:
         return {"rows": 0, "reason": "No batch was drawn yet."}
-    index = run.trainer.train_index[one.rows.cpu()]
+    index = samples_of(run, one)
     told: dict[str, Any] = {
         "step": _step_of(run, one),
         "phase": one.phase,
@@ -103,7 +104,7 @@ def batch(run: Run) -> dict[str, Any]:
     if one.done >= _number("gradient") or one is run.last:
         told["arrows"] = _rounded(plane.arrows(-gradients(run, one)))
     if one.done == len(PHASES):
-        after = embedded_again(run.trainer, one.rows)
+        after = embedded_again(one)
         told["moved"] = _rounded(plane.arrows(after.double() - one.embeddings.double()))
     return told
 
@@ -121,7 +122,7 @@ def why(run: Run, of: str, point: int) -> dict[str, Any]:
     if one is None:
         return {"reason": "There was no step yet: press Step, and ask again.", "partners": []}
     loss, embeddings, inputs = _exact(run, one)
-    samples = run.trainer.train_index[one.rows.cpu()]
+    samples = samples_of(run, one)
     place = _place(run, one, of, point, Place(0, embeddings, inputs, samples, "", ""), loss)
     if place is None:
         return {"reason": "There is no such point.", "partners": []}
@@ -132,7 +133,7 @@ def why(run: Run, of: str, point: int) -> dict[str, Any]:
     plane = Plane(run)
     told = _told(run, loss, place, forces, plane)
     if place.how == "batch" and one.done == len(PHASES):
-        after = embedded_again(run.trainer, one.rows)[place.row].double().cpu()
+        after = embedded_again(one)[place.row].double().cpu()
         told["moved"] = _moved(after - place.embeddings[place.row], -forces.gradient, plane)
     return {"step": _step_of(run, one), "loss_title": loss.title, **told}
 
@@ -140,15 +141,37 @@ def why(run: Run, of: str, point: int) -> dict[str, Any]:
 def _exact(run: Run, one: OneStep) -> tuple[Any, Tensor, dict[str, Any]]:
     """The loss as it was, the embeddings and the other inputs, in double precision on the CPU."""
 
-    def exact(value: Any, name: str) -> Any:
-        if isinstance(value, tuple):
-            return type(value)(*(v.cpu() for v in value)) if hasattr(value, "_fields") else value
-        value = value.detach().cpu() if isinstance(value, Tensor) else value
-        return value.double() if name == "ref_emb" and value is not None else value
-
     loss = one.seen.restored(run.trainer.loss).cpu().double()
-    inputs = {name: exact(value, name) for name, value in one.inputs.items()}
+    if run.trainer.takes_halves:
+        loss = Halves(loss)
+    inputs = {name: _on_cpu(value) for name, value in one.inputs.items()}
     return loss, one.embeddings.detach().cpu().double(), inputs
+
+
+def _on_cpu(value: Any) -> Any:
+    if isinstance(value, PairMasks):
+        return PairMasks(value.positive.cpu(), value.negative.cpu())
+    return value.cpu() if isinstance(value, Tensor) else type(value)(*(part.cpu() for part in value))
+
+
+class Halves(nn.Module):
+    """A loss of two views, called on all first views and then all second ones."""
+
+    def __init__(self, loss: Any) -> None:
+        super().__init__()
+        self.loss, self.title, self.family = loss, loss.title, loss.family
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        """The loss, 0-d, of (2 B, D)."""
+        first, second = embeddings.chunk(2)
+        value: Tensor = self.loss(first, ref_emb=second)
+        return value
+
+
+def samples_of(run: Run, one: OneStep) -> Tensor:
+    """Data set index of every row of the embeddings, (R,); of the rows drawn while there are no embeddings."""
+    rows = run.trainer.train_index[one.rows.cpu()]
+    return rows.repeat(2) if one.done >= _number("embed") and len(one.embeddings) > len(rows) else rows
 
 
 def _place(run: Run, one: OneStep, of: str, point: int, given: Place, loss: Any) -> Place | None:
@@ -161,7 +184,7 @@ def _place(run: Run, one: OneStep, of: str, point: int, given: Place, loss: Any)
     if not 0 <= point < len(run.probe.index):
         return None
     sample = int(run.probe.index[point])
-    rows = (samples == sample).nonzero()[:, 0]
+    rows = (samples == sample).nonzero()[:, 0] if run.trainer.free else samples[:0]
     if len(rows):
         return given._replace(row=int(rows[0]), how="batch", sentence=_was_in(sample, step, len(rows)))
     if run.trainer.free:
@@ -197,12 +220,13 @@ def _stand_in(
         embeddings, samples = given.embeddings.clone(), given.samples.clone()
         embeddings[row], samples[row] = here, sample
         sentence = (
-            f"{known} Shown is what the loss would do to it in {of_batch}, in the place of the nearest sample of "
-            f"its class {name} there (sample {int(given.samples[row])})."
+            f"{known} Shown is what the loss would do to it in {of_batch}, in the place of the nearest "
+            f"{'view of a sample' if run.trainer.pairing.rule.views else 'sample'} of its class {name} there "
+            f"(sample {int(given.samples[row])})."
         )
         return Place(row, embeddings, given.inputs, samples, "in the place of another", sentence)
     labels = given.inputs.get("labels")
-    if set(given.inputs) != {"labels"} or labels is None or labels.is_floating_point():
+    if set(given.inputs) != {"labels"} or run.config.pairing != "label" or labels is None:
         return given._replace(
             sentence=f"{known} {of_batch[0].upper()}{of_batch[1:]} has no sample of its class {name} whose "
             "place it could take: take another step, or choose a point of the batch."

@@ -6,9 +6,10 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
-from lab.asked import gradients
+from lab.asked import Halves, gradients, samples_of
 from lab.phases import PHASES, OneStep, embedded_again
 from lab.randomness import undisturbed
 from losslib.proxies import ProxyLoss
@@ -42,11 +43,11 @@ def phase_note(run: Run, one: OneStep) -> dict[str, Any]:
 
 
 def _sample(run: Run, one: OneStep) -> str:
-    counts = torch.bincount(torch.from_numpy(run.data.labels)[run.trainer.train_index[one.rows.cpu()]])
-    counts = counts[counts > 0]
+    counts = np.unique(run.data.labels[samples_of(run, one).numpy()], return_counts=True)[1]
     least, most = int(counts.min()), int(counts.max())
     each = f"{most} a class" if least == most else f"{least} to {most} a class"
-    return f"{_count(len(one.rows))} samples drawn from {len(counts)} classes, {each}."
+    views = ", each to be seen in two augmented views" if run.trainer.pairing.rule.views else ""
+    return f"{_count(len(one.rows))} samples drawn from {len(counts)} classes, {each}{views}."
 
 
 def _embed(run: Run, one: OneStep) -> str:
@@ -55,19 +56,19 @@ def _embed(run: Run, one: OneStep) -> str:
     long = f"all of norm {low}" if low == high else f"norms from {low} to {high}"
     what = "free points, no network" if run.trainer.free else f"the {run.config.encoder} encoder"
     size = one.embeddings.shape[1]
-    return f"{_count(len(one.rows))} embeddings of {size} numbers from {what}; {long}."
+    return f"{_count(len(one.embeddings))} embeddings of {size} numbers from {what}; {long}."
 
 
 def _pair(run: Run, one: OneStep) -> str:
     loss = copy.deepcopy(run.trainer.loss)
     mined = one.inputs.get("indices_tuple")
     kept = ""
-    if mined is not None:
+    if run.trainer.miner is not None and mined is not None:
         kind = "triplets" if len(mined) == 3 else "pairs"
         number = len(mined[0]) if len(mined) == 3 else len(mined[0]) + len(mined[2])
         kept = f"The miner keeps {_count(number)} {kind}. "
     if hasattr(loss, "pair_weights"):
-        found = loss.pair_weights(one.embeddings.detach(), **_detached(one.inputs))
+        found = loss.pair_weights(one.embeddings.detach(), **one.inputs)
         pairs = found.positive | found.negative
         active = int((found.active & pairs).sum())
         total = int(pairs.sum())
@@ -77,8 +78,8 @@ def _pair(run: Run, one: OneStep) -> str:
             f"pairs, each counted from both its ends; {_count(active)} are active ({share})."
         )
     if isinstance(loss, ProxyLoss):
-        return f"{kept}Each of {_count(len(one.rows))} embeddings meets {_count(len(loss.weight))} proxies."
-    return f"{kept}This loss compares all {_count(len(one.rows))} embeddings at once, not pair by pair."
+        return f"{kept}Each of {_count(len(one.embeddings))} embeddings meets {_count(len(loss.weight))} proxies."
+    return f"{kept}This loss compares all {_count(len(one.embeddings))} embeddings at once, not pair by pair."
 
 
 def _loss(run: Run, one: OneStep) -> str:
@@ -86,13 +87,21 @@ def _loss(run: Run, one: OneStep) -> str:
     if not math.isfinite(value):
         return f"The loss is {value}: the run stops here."
     former = run.recording.latest
-    before = f", {short(former.loss)} at step {former.step}" if former is not None else ""
+    before = f" ({short(former.loss)} at step {former.step})" if former is not None and former.step else ""
     loss = one.seen.restored(run.trainer.loss)
     torch.set_rng_state(one.seen.random)
     with torch.no_grad():
-        terms = loss.loss_terms(one.embeddings.detach(), **_detached(one.inputs))
+        terms = _loss_terms(run, loss, one)
     parts = "; ".join(_term(name, term) for name, term in terms.items())
     return f"Loss {short(value)}{before}. {parts}."
+
+
+def _loss_terms(run: Run, loss: Any, one: OneStep) -> dict[str, Any]:
+    embeddings = one.embeddings.detach()
+    if run.trainer.takes_halves:
+        first, second = embeddings.chunk(2)
+        return dict(loss.loss_terms(first, ref_emb=second))
+    return dict(loss.loss_terms(embeddings, **one.inputs))
 
 
 def _term(name: str, term: Any) -> str:
@@ -104,7 +113,7 @@ def _gradient(run: Run, one: OneStep) -> str:
     parameters = sum(p.numel() for p in run.trainer.encoder.parameters())
     sizes = gradients(run, one).norm(dim=1)
     largest = int(sizes.argmax())
-    sample = int(run.trainer.train_index[one.rows.cpu()][largest])
+    sample = int(samples_of(run, one)[largest])
     resting = int((sizes == 0).sum())
     none = f"; {_count(resting)} samples have none" if resting else ""
     what = "points' coordinates" if run.trainer.free else "parameters of the encoder"
@@ -115,22 +124,18 @@ def _gradient(run: Run, one: OneStep) -> str:
 
 
 def _update(run: Run, one: OneStep) -> str:
-    after = embedded_again(run.trainer, one.rows)
+    after = embedded_again(one)
     moved = (after - one.embeddings).norm(dim=1)
     loss = copy.deepcopy(run.trainer.loss)
     torch.set_rng_state(one.seen.random)
     with torch.no_grad():
-        again = float(loss(after, **_detached(one.inputs)))
+        again = float(Halves(loss)(after) if run.trainer.takes_halves else loss(after, **one.inputs))
     rate = run.recording.latest.learning_rate if run.recording.latest is not None else run.config.lr
     return (
         f"{_NAMES[run.config.optimizer]} at learning rate {short(rate)} moves the batch's embeddings by "
         f"{short(float(moved.mean()))} on average, {short(float(moved.max()))} at most; on this batch the loss "
         f"goes from {short(float(one.value))} to {short(again)}."
     )
-
-
-def _detached(inputs: dict[str, Any]) -> dict[str, Any]:
-    return {name: v.detach() if isinstance(v, torch.Tensor) else v for name, v in inputs.items()}
 
 
 def _count(number: int) -> str:

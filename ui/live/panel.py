@@ -36,8 +36,8 @@ def script() -> str:
 
 @cache
 def style() -> str:
-    """The client's style sheet."""
-    return (CLIENT / "panel.css").read_text(encoding="utf-8")
+    """The client's style sheets, as one."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted(CLIENT.glob("*.css")))
 
 
 _COMPONENT = st.components.v2.component("losslab_live_panel", js=script(), css=style())

@@ -82,8 +82,8 @@ class LivePanel {
 
   // What the charts show of the state.
   drawnState() {
-    const { state, total, events, marks } = this.state;
-    return JSON.stringify([state, total, events, marks]);
+    const { state, total, events, marks, phase } = this.state;
+    return JSON.stringify([state, total, events, marks, phase]);
   }
 
   absorb({ kind, epoch, body }) {
@@ -209,7 +209,8 @@ class LivePanel {
     const direction = this.hello.inverted ? "larger is closer" : "smaller is closer";
     this.find("histogram-title").textContent = "Pairs: " + this.hello.distance + " (" + direction + ")";
     this.find("map-title").title = this.hello.map_note;
-    this.root.style.setProperty("--key", classColour(this.theme, 2));
+    const colours = { "--key": 2, "--pull": POSITIVE, "--push": NEGATIVE };
+    Object.entries(colours).forEach(([name, c]) => this.root.style.setProperty(name, classColour(this.theme, c)));
   }
 
   drawCurves(frame) {

@@ -1,0 +1,300 @@
+// Why did this point move? A point is picked by click or key, the server says what pulled and pushed it.
+const ASK_EVERY = { running: 1000, resting: 120 }; // ms between two questions
+KIND.batch = 6;
+KIND.why = 7;
+
+const STEP_VIEW = `
+  <figcaption><span>Why did this point move?</span>
+    <span class="tools">
+      <label class="tick"><input type="checkbox" class="show-batch"> Show the batch</label>
+      <button type="button" class="why-back" aria-label="Previous point">&#9664;</button>
+      <button type="button" class="why-next" aria-label="Next point">&#9654;</button>
+      <button type="button" class="why-clear">Clear</button>
+    </span></figcaption>
+  <p class="summary why-hint"></p>
+  <div class="why-body" hidden>
+    <div class="why-head"><span class="why-picture"></span><div>
+      <p class="why-sentence"></p><p class="summary why-summary" aria-live="polite"></p>
+      <p class="summary why-moved"></p></div></div>
+    <ol class="partners" aria-label="Partners by share of the force"></ol>
+    <div class="formula-box"><p class="formula-title"></p><div class="formula"></div>
+      <button type="button" class="why-go">Ask about this partner</button></div>
+  </div>`;
+
+class Why {
+  constructor(panel) {
+    this.panel = panel;
+    panel.why = this;
+    this.figure = document.createElement("figure");
+    this.figure.className = "why-view";
+    this.figure.innerHTML = STEP_VIEW;
+    panel.find("gauges-view").before(this.figure);
+    this.find = (name) => this.figure.querySelector("." + name);
+    this.reset();
+    this.listen();
+  }
+
+  reset() {
+    Object.assign(this, { picked: null, told: null, batch: null, chosen: 0, strongest: false });
+    Object.assign(this, { askedWhy: "", askedBatch: "", lastAsked: 0, screen: null });
+    this.render();
+  }
+
+  listen() {
+    const { panel } = this;
+    panel.map.over.push((scene) => this.paint(scene));
+    panel.map.onPick = (point) => this.click(point);
+    panel.map.canvas.addEventListener("pointerup", (event) => { this.at = [event.offsetX, event.offsetY]; }, true);
+    this.find("show-batch").onchange = () => { this.askedBatch = ""; this.ask(); panel.later(); };
+    this.find("why-back").onclick = () => this.walk(-1);
+    this.find("why-next").onclick = () => this.walk(1);
+    this.find("why-clear").onclick = () => this.clear();
+    this.find("why-go").onclick = () => this.go(this.told.partners[this.chosen]);
+  }
+
+  // The batch is on the map while asked for, and during the phases of a step.
+  get shows() {
+    return this.find("show-batch").checked || Boolean(this.panel.state.phase);
+  }
+
+  get live() {
+    return this.panel.shown === null;
+  }
+
+  pick(of, point) {
+    this.picked = { of, point };
+    this.chosen = 0;
+    this.askedWhy = "";
+    this.ask();
+    this.render();
+    this.panel.later();
+  }
+
+  clear() {
+    Object.assign(this, { picked: null, told: null, strongest: false });
+    this.render();
+    this.panel.later();
+  }
+
+  click(point) {
+    const { map } = this.panel;
+    const far = (screen, k) => Math.hypot(screen[2 * k] - this.at[0], screen[2 * k + 1] - this.at[1]);
+    let [best, row] = [point >= 0 ? far(map.screen, point) : 14, -1];
+    for (let k = 0; this.screen && k < this.screen.length / 2; k += 1) {
+      if (far(this.screen, k) <= best) [best, row] = [far(this.screen, k), k];
+    }
+    if (row >= 0) this.pick("batch", row);
+    else if (point >= 0) this.pick("map", point);
+    else if (this.picked) this.clear();
+  }
+
+  // Without a pick: the sample of the batch with the largest force. Else on by force, or by place on the map.
+  walk(by) {
+    if (!this.picked || (this.picked.of === "batch" && !this.batch)) {
+      this.strongest = true;
+      this.askedBatch = "";
+      return this.ask();
+    }
+    if (this.picked.of === "map") {
+      const count = this.panel.hello.points;
+      return this.pick("map", (this.picked.point + by + count) % count);
+    }
+    const order = this.byForce();
+    const at = order.indexOf(this.picked.point);
+    return this.pick("batch", order[(at + by + order.length) % order.length]);
+  }
+
+  byForce() {
+    const size = this.batch.arrows ? lengths(this.batch.arrows) : [];
+    return [...Array(this.batch.rows).keys()].sort((a, b) => (size[b] || 0) - (size[a] || 0) || a - b);
+  }
+
+  go(partner) {
+    if (partner.row !== null && partner.row !== undefined) this.pick("batch", partner.row);
+  }
+
+  key(event) {
+    if (event.target !== this.panel.root || event.ctrlKey || event.metaKey || event.altKey) return false;
+    if (event.key === "w") { if (this.picked) this.clear(); else this.walk(0); return true; }
+    if (event.key === "n" || event.key === "b") { this.walk(event.key === "n" ? 1 : -1); return true; }
+    if (event.key === "Escape" && this.picked) { this.clear(); return true; }
+    if (this.told && this.picked && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      const last = this.told.partners.length - 1;
+      this.choose(Math.max(0, Math.min(last, this.chosen + (event.key === "ArrowDown" ? 1 : -1))));
+      return true;
+    }
+    return false;
+  }
+
+  choose(k) {
+    this.chosen = k;
+    this.render();
+    this.panel.later();
+  }
+
+  // Asks anew for each step and phase; while it trains once a second.
+  ask() {
+    const { state, epoch, tab } = this.panel;
+    if (!this.panel.hello || !this.live || state.state === "recorded") return;
+    const wants = this.shows || this.strongest || (this.picked && this.picked.of === "batch");
+    if (!wants && !this.picked) return;
+    const moment = [epoch, state.step, state.phase && state.phase.number].join();
+    const [why, batch] = [moment + JSON.stringify(this.picked), moment + this.strongest];
+    if ((!this.picked || why === this.askedWhy) && (!wants || batch === this.askedBatch)) return;
+    const wait = state.state === "running" ? ASK_EVERY.running : ASK_EVERY.resting;
+    const left = this.lastAsked + wait - performance.now();
+    clearTimeout(this.timer);
+    if (left > 0) { this.timer = setTimeout(() => this.ask(), left); return; }
+    this.lastAsked = performance.now();
+    let sent = true;
+    // A row of a batch is known by its sample, which the next batch may not have: so the batch comes first.
+    if (wants && batch !== this.askedBatch) {
+      sent = tab.socket.send({ do: "batch" });
+      if (sent) this.askedBatch = batch;
+    }
+    const known = !this.picked || this.picked.of === "map" || (this.batch && this.batch.moment === moment);
+    if (this.picked && known && why !== this.askedWhy) {
+      sent = tab.socket.send({ do: "why", ...this.picked }) && sent;
+      if (sent) this.askedWhy = why;
+    }
+    this.unreachable = !sent;
+    if (!sent) this.render();
+  }
+
+  message(kind, body) {
+    if (kind === KIND.batch) this.takeBatch(jsonFrom(new Uint8Array(body)));
+    else if (kind === KIND.why) {
+      const told = jsonFrom(new Uint8Array(body));
+      if (!this.picked || told.of !== this.picked.of || told.point !== this.picked.point) return;
+      this.told = told;
+      this.chosen = Math.min(this.chosen, Math.max(0, told.partners.length - 1));
+      this.render();
+    } else return;
+    this.panel.later();
+  }
+
+  takeBatch(batch) {
+    const { state, epoch } = this.panel;
+    batch.moment = [epoch, state.step, state.phase && state.phase.number].join();
+    const former = this.batch;
+    this.batch = batch.rows ? batch : null;
+    this.screen = null;
+    if (this.picked && this.picked.of === "batch" && former && batch.step !== former.step) {
+      const sample = former.samples[this.picked.point];
+      const row = batch.samples ? batch.samples.indexOf(sample) : -1;
+      if (row >= 0) this.pick("batch", row);
+      else {
+        this.clear();
+        this.missed = "Sample " + sample + " is not in the batch of step " + batch.step + ". ";
+        this.render();
+      }
+    }
+    if (this.strongest && this.batch && this.batch.xy) {
+      this.strongest = false;
+      this.pick("batch", this.byForce()[0]);
+    }
+    this.ask();
+  }
+
+  draw() {
+    this.ask();
+    this.render();
+  }
+
+  paint(scene) {
+    if (!this.live) return;
+    const { panel } = this;
+    this.screen = null;
+    const phase = panel.state.phase;
+    if (this.shows && this.batch && this.batch.xy) {
+      const arrows = !this.picked && (!phase || phase.name === "gradient");
+      this.screen = drawBatch(scene, this.batch, panel.hello, arrows);
+    }
+    const { told, picked } = this;
+    if (!picked || !told || !told.xy) return;
+    const at = picked.of === "map" ? [scene.screen[2 * picked.point], scene.screen[2 * picked.point + 1]] : null;
+    drawForces(scene, told, at && Number.isFinite(at[0]) ? at : null, this.chosen);
+  }
+
+  hint() {
+    if (this.panel.state.state === "recorded") return "This is a recording: Play or Step trains it live, then its points can be asked.";
+    if (this.unreachable) return "Asking needs the direct connection to the server, which is not open now.";
+    if (!this.live) return "Forces are kept of the last step alone: go to Newest to see them.";
+    if (this.picked && this.told) {
+      return "Blue pulls it closer, orange pushes it away, the bold arrow is the sum; lengths compare with each " +
+        "other. Dashed lines lead to the partners, where the loss saw them before the update. Keys: n and b other " +
+        "points, up and down the partners, Escape ends it.";
+    }
+    const shown = this.shows ? " Rings are the samples of the last batch, before its update, with the force on each." : "";
+    return (this.missed || "") + "Click a point of the map, or press W here, to see what pulled and pushed it in the last step." + shown;
+  }
+
+  render() {
+    const { told, panel } = this;
+    setText(this.find("why-hint"), this.hint());
+    const has = Boolean(this.picked && told);
+    this.find("why-body").hidden = !has;
+    this.find("why-clear").disabled = !this.picked;
+    if (!has || !panel.hello) return;
+    this.missed = "";
+    const key = [told.of, told.point, told.step, this.chosen, Boolean(panel.images), panel.themeKey, told.sentence].join();
+    if (key === this.rendered) return;
+    this.rendered = key;
+    setText(this.find("why-sentence"), told.sentence || "");
+    setText(this.find("why-summary"), forcesSummary(told, panel.hello));
+    setText(this.find("why-moved"), movedWords(told, panel.hello.quality_on === "the points themselves"));
+    const images = panel.images && told.sample !== undefined;
+    this.find("why-picture").replaceChildren(...(images ? [thumbnail(panel.images, told.sample, 56)] : []));
+    this.listPartners();
+    this.tellFormula();
+  }
+
+  listPartners() {
+    const { told, panel } = this;
+    const focused = this.find("partners").contains(panel.root.getRootNode().activeElement);
+    const rows = told.partners.map((partner, k) => {
+      const row = document.createElement("li");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(k === this.chosen));
+      button.className = partner.closer ? "pull" : "push";
+      if (panel.images && partner.sample !== null && partner.sample !== undefined) button.append(thumbnail(panel.images, partner.sample, 28));
+      const words = document.createElement("span");
+      words.textContent = pullOrPush(partner) + partnerName(partner, panel.hello);
+      const share = document.createElement("span");
+      share.className = "share";
+      share.textContent = shareWords(partner.share);
+      const bar = document.createElement("i");
+      bar.style.width = 100 * Math.min(1, partner.share / told.partners[0].share) + "%";
+      button.append(words, share, bar);
+      button.onclick = () => this.choose(k);
+      row.append(button);
+      return row;
+    });
+    if (told.others && told.others.count) {
+      const rest = document.createElement("li");
+      rest.className = "others";
+      rest.textContent = told.others.count + " others together: " + shareWords(told.others.share);
+      rows.push(rest);
+    }
+    this.find("partners").replaceChildren(...rows);
+    if (focused && rows[this.chosen]) rows[this.chosen].firstChild.focus();
+  }
+
+  tellFormula() {
+    const { told, panel } = this;
+    const partner = told.partners[this.chosen];
+    this.find("formula-box").hidden = !partner;
+    if (!partner) return;
+    setText(this.find("formula-title"), told.loss_title + " loss, the pair with " + partnerName(partner, panel.hello) +
+      (partner.positive ? " (positive)" : " (negative)"));
+    this.find("formula").replaceChildren(...formulaLines(partner, told).map((text) => {
+      const line = document.createElement("p");
+      line.textContent = text;
+      return line;
+    }));
+    this.find("why-go").hidden = partner.row === null || partner.row === undefined;
+  }
+}
+
+PARTS.push((panel) => new Why(panel));
