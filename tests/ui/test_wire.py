@@ -84,7 +84,9 @@ def test_frame_is_what_the_format_says_byte_for_byte():
     arrays = struct.pack("<4f", 3, 0, 1, 4)
     # 1.0 above the lower corner at 2 / 65535 a step is 32767.5 steps, which rounds to the even 32768.
     arrays += struct.pack("<6H", 0, 0, 65535, 32768, 32768, 16384)
-    arrays += struct.pack("<3H", 0, 0, 1) + bytes(range(9)) + b"\0"  # 43 bytes so far, padded to 44
+    arrays += (
+        struct.pack("<3I3H", 5, 6, 9, 0, 0, 1) + bytes(range(9)) + b"\0"
+    )  # 55 bytes so far, padded to 56
     assert body[: len(head + arrays)] == head + arrays
     notes = json.loads(body[len(head + arrays) :].rstrip(b"\0"))
     assert notes == {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from lab.insights import insights
+from lab.pair_bins import pair_bins
 from ui.live.about import describe
 from ui.live.wire import (
     BATCH,
@@ -20,6 +21,7 @@ from ui.live.wire import (
     pack_glance,
     pack_hello,
     pack_images,
+    pack_links,
     pack_state,
     squeeze,
 )
@@ -56,6 +58,7 @@ class Feed:
         self.run = run
         self._viewer = viewer
         self._answered: dict[str, int] = {}
+        self._links_of: int | None = None
         self._skip = skip
         self.epoch = 0
         self.frames_sent = 0  # glances included
@@ -82,7 +85,7 @@ class Feed:
             self._told = state
             parts.append(pack_state(self.epoch, state))
         if self._recording is not None and self._recording is self.run.recording:
-            parts += self._answers()
+            parts += self._answers() + self._links()
         return b"".join(parts)
 
     def _frames(self) -> list[bytes]:
@@ -99,7 +102,7 @@ class Feed:
             self._sent, self._glanced = set(), 0
             self._told = {}
             self.epoch = epoch_of(recording)
-            about = describe(recording.config, recording.labels, recording.class_names)
+            about = describe(recording.config, recording.labels, recording.class_names, recording.chance)
             parts.append(pack_hello(self.epoch, about, recording.probe, data.labels))
             self._owes_images = self._wants_images and data.images is not None
         waiting = [frame for frame in frames if frame.step not in self._sent]
@@ -113,6 +116,18 @@ class Feed:
             self._owes_images = False
             parts.append(pack_images(self.epoch, data.images, squeezed_images(data)))
         return parts
+
+    def ask_links(self, step: int) -> None:
+        """The viewer asks which pairs stand in which bin of that step's frame; the last question counts."""
+        self._links_of = step
+
+    def _links(self) -> list[bytes]:
+        step, self._links_of = self._links_of, None
+        recording, data = self._recording, self.run.data
+        if step is None or recording is None or data is None:
+            return []
+        frame = next((frame for frame in recording.frames if frame.step == step), None)
+        return [] if frame is None else [pack_links(self.epoch, pair_bins(recording, data, frame))]
 
     def _answers(self) -> list[bytes]:
         """Answers to this viewer's questions that were not sent yet."""

@@ -195,6 +195,10 @@ class Viewer:
             elif name in COMMANDS:
                 with contextlib.suppress(ParameterError):  # the button says the same in a sentence
                     command(self.run, name)
+            elif (step := step_asked(text)) is not None:
+                if self.questions.take():
+                    self.feed.ask_links(step)
+                    self.wake.set()
             elif (question := asked(text)) is not None:
                 if self.questions.take():
                     self.run.ask(self.id, question)
@@ -213,6 +217,12 @@ def asked(text: str) -> Question | None:
     of, point = message.get("of", "map"), message.get("point", 0)
     proper = of in ("map", "batch") and type(point) is int and 0 <= point <= LARGEST_POINT
     return Question(message["do"], of, point) if message and proper else None
+
+
+def step_asked(text: str) -> int | None:
+    """The step of which a message asks the links, None where it does not."""
+    step = json.loads(text).get("step") if read(text) == "links" else None
+    return step if type(step) is int and step >= 0 else None
 
 
 def read(text: str) -> str:

@@ -11,7 +11,7 @@ Bodies by kind:
 - HELLO: u32 length, JSON (names, ranges, directions), padding, u32 sample of each point, u16 class of each
   sample of the data set. Sent once an epoch.
 - FRAME: `FRAME_HEAD`, then f32 positive bins, f32 negative bins, u16 x and y of each point,
-  u16 class of each batch row, u8 pair weights (rows × rows), padding, JSON (marks, insights,
+  u32 sample and u16 class of each batch row, u8 pair weights (rows × rows), padding, JSON (marks, insights,
   terms, pairs).
   A coordinate is `low + q * scale` with one scale for both axes.
 - GLANCE: `GLANCE_HEAD`, then bins and coordinates as in FRAME: the map and histograms between two frames.
@@ -21,6 +21,8 @@ Bodies by kind:
   map before the update, the force on each (minus the gradient, as seen on the map) and how far it moved.
 - WHY: JSON, the answer to `{"do": "why", "of": "map" | "batch", "point": n}`: the partners that pulled and
   pushed a point, by share of the force, with the numbers of `lab.why.Forces`. Both go only to who asked.
+- LINKS: u32 step, u32 positive pairs, u32 negative pairs, then u16 places of the two points of each pair of a
+  frame's histograms, u8 bin of each pair. The answer to `{"do": "links", "step": n}`, to who asked.
 
 Numbers that were not measured or are not defined are NaN in binary fields and null in JSON.
 """
@@ -43,12 +45,13 @@ if TYPE_CHECKING:
 
     from lab.frame import Frame, Glance
     from lab.insights import Insight
+    from lab.pair_bins import PairBins
     from losslib.types import Mark
 
     Array: TypeAlias = NDArray[Any]
 
 VERSION = 1
-HELLO, FRAME, STATE, IMAGES, GLANCE, BATCH, WHY = 1, 2, 3, 4, 5, 6, 7
+HELLO, FRAME, STATE, IMAGES, GLANCE, BATCH, WHY, LINKS = 1, 2, 3, 4, 5, 6, 7, 8
 HEADER = struct.Struct("<BBHI")
 # step, points, batch rows, bins, then the numbers of FRAME_NUMBERS as f32, then the time sent in ms as f64.
 FRAME_HEAD = struct.Struct("<IIII16fd")
@@ -101,6 +104,14 @@ def pack_answer(epoch: int, kind: int, answer: Mapping[str, Any]) -> bytes:
     return pack(kind, epoch, _json(answer))
 
 
+def pack_links(epoch: int, found: PairBins) -> bytes:
+    """Which pairs stand in which bin of a frame's histograms."""
+    count = len(found.bins)
+    head = struct.pack("<III", found.step, found.positives, count - found.positives)
+    pairs = np.ascontiguousarray(found.pairs, dtype="<u2").tobytes()
+    return pack(LINKS, epoch, head, pairs, np.ascontiguousarray(found.bins, dtype=np.uint8).tobytes())
+
+
 def pack_images(epoch: int, images: Array, squeezed: bytes = b"") -> bytes:
     """The pictures of the samples, (M, H, W) uint8, shown on hover and beside pairs.
 
@@ -147,6 +158,7 @@ def pack_frame(epoch: int, frame: Frame, insights: Sequence[Insight] = (), sent_
         np.ascontiguousarray(histogram.positive, dtype="<f4").tobytes(),
         np.ascontiguousarray(histogram.negative, dtype="<f4").tobytes(),
         positions.tobytes(),
+        np.ascontiguousarray(batch.index, dtype="<u4").tobytes(),
         np.ascontiguousarray(batch.labels, dtype="<u2").tobytes(),
         np.ascontiguousarray(batch.weights, dtype=np.uint8).tobytes(),
     ]

@@ -59,6 +59,8 @@ function decodeFrame(body) {
   at += 4 * frame.bins;
   frame.xy = new Uint16Array(body, at, 2 * frame.points);
   at += 4 * frame.points;
+  frame.batchSample = new Uint32Array(body, at, frame.rows);
+  at += 4 * frame.rows;
   frame.batchClass = new Uint16Array(body, at, frame.rows);
   at += 2 * frame.rows;
   frame.weights = new Uint8Array(body, at, frame.rows * frame.rows);
