@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from typing import Any
+from functools import cache, lru_cache
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from lab.scenes import AXES, Scene, built, scenes_of
-from losslib import catalog
-from losslib.distances import Distance, LpDistance
+from lab.anatomy.batch import Batch, Rug, pairs_rug, proxies_rug
+from lab.anatomy.closing import Floats, closed_in
+from lab.anatomy.slides import NOTHING, SIDES, EntrySlide, RowSlide, ways
+from lab.anatomy.subject import Subject, measure
+from losslib.proxies import ProxyLoss
 from losslib.types import Mark
 
 POINTS = 61
 EDGE = 0.02  # radians kept from both ends, where no direction leads nearer or farther
 HELD = tuple(math.radians(a + b) for a in (45, 60, 75, 90) for b in (-2, -0.5, 0.5, 2))  # ranks change there
+GRID = np.array(sorted({*np.linspace(EDGE, math.pi - EDGE, POINTS).tolist(), *HELD}))
 NARROW = 0.02  # share of the axis under which a gradient only passes through 0
 QUIET = 0.01  # share of its steepest gradient under which a softmax kind counts as resting
-NOTHING = 1e-9  # gradients under it are rounding
-FLAT = 0.01  # a scene in which no gradient exceeds this shows nothing of the loss
-HALVINGS = 12
 
-Row = tuple[float, float, float, float]  # angle, distance, loss, gradient
+JUMP = 0.02  # share of the value's range
+MOST_JUMPS = 8
+
+Slide = RowSlide | EntrySlide
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Curve:
         value: (G,) the loss.
         slope: (G,) the gradient that training sees, by the pair's distance or similarity.
         dead: ranges of `at` in which there is no gradient (hinges), or less than 1 % of the steepest.
+        start: where the pair truly stands in its batch; None in a made scene.
+        jumps: where the value jumps, which no gradient sees.
     """
 
     side: str
@@ -46,6 +48,8 @@ class Curve:
     value: NDArray[np.float64]
     slope: NDArray[np.float64]
     dead: tuple[tuple[float, float], ...]
+    start: float | None = None
+    jumps: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class LossCurves:
         held: a sentence on what slides and what is held, or on why there is no curve.
         hinge: whether a dead zone has no gradient at all, not just under 1 % of the steepest.
         marks: thresholds of the loss on that axis.
+        rug: distances of a batch, to see where its pairs stand.
     """
 
     axis: str
@@ -67,69 +72,95 @@ class LossCurves:
     held: str
     hinge: bool
     marks: tuple[Mark, ...] = ()
+    rug: Rug | None = None
 
 
 @cache
 def loss_curves(name: str) -> LossCurves:
     """The curves of the loss of that name with its default options. Raises ParameterError for no loss."""
-    cls = catalog.get(name)
-    loss = built(cls)
-    distance = loss.distance if "distance" in loss.parts else LpDistance()
+    return curves_of(Subject(name))[0]
+
+
+@lru_cache(maxsize=32)
+def curves_of(
+    subject: Subject, batch: Batch | None = None, rug_of: Batch | None = None
+) -> tuple[LossCurves, Slide | None]:
+    """The curves of a loss as it is set, and the slide that shows them (None without curves).
+
+    Args:
+        subject: the loss with its options, distance and reducer.
+        batch: the batch in which a pair slides; without one it slides among a few pairs.
+        rug_of: the batch whose distances are shown beside the curves.
+
+    Raises:
+        ValueError, TypeError: the loss refuses its options or parts.
+    """
+    loss = subject.built()
+    distance = measure(loss)
     found: tuple[Curve, ...] = ()
-    held = why_not(loss)
+    chosen: Slide | None = None
     moved = 0
-    for scene in scenes_of(cls):
+    for way in ways(subject.cls, batch):
         try:
-            curves = tuple(slide(cls, distance, scene, side) for side in ("positive", "negative"))
+            curves = tuple(slide(subject, way.slide, side) for side in SIDES)
         except (ValueError, TypeError):
             continue  # this loss refuses such a batch
-        moving = sum(bool(np.abs(curve.slope).max() > FLAT) for curve in curves)
+        moving = sum(bool(np.nanmax(np.abs(curve.slope), initial=0) > way.least) for curve in curves)
         if moving > moved:
-            found, held, moved = curves, scene.held, moving
+            found, chosen, moved = curves, way.slide, moving
         if moved == len(curves):
             break
     marks = tuple(mark for mark in loss.marks() if mark.kind == "line")
-    return LossCurves(distance.title, distance.is_inverted, found, held, cls.activity == "hinge", marks)
+    held = chosen.held if chosen else why_not(subject)
+    rug = None
+    if rug_of is not None:
+        rug = (proxies_rug if isinstance(loss, ProxyLoss) else pairs_rug)(rug_of, distance)
+    hinge = loss.activity_rule == "hinge"
+    return LossCurves(distance.title, distance.is_inverted, found, held, hinge, marks, rug), chosen
 
 
-def why_not(loss: Any) -> str:
+def why_not(subject: Subject) -> str:
     """Why there is no curve, in a sentence."""
-    reason = loss.not_by_anchor(False) or "it answers to no single pair"
-    return f"There is no curve of one pair for {type(loss).__name__}: {reason}."
+    reason = subject.built().not_by_anchor(False) or "no pair that slides changes it"
+    return f"There is no curve of one pair for {subject.loss}: {reason}."
 
 
-def slide(cls: type[Any], distance: Distance, scene: Scene, side: str) -> Curve:
-    """The curve of one side, by automatic differentiation along the circle."""
+def slide(subject: Subject, along: Slide, side: str) -> Curve:
+    """The curve of one side, by automatic differentiation along the way."""
 
-    def sampled(angle: float) -> Row:
-        return sample(built(cls), distance, scene, side, angle)  # anew each time: a loss may remember
+    def look(angles: Floats) -> Floats:
+        return np.stack(along.along(subject, side, angles))
 
-    rows = [sampled(angle) for angle in sorted({*np.linspace(EDGE, math.pi - EDGE, POINTS).tolist(), *HELD})]
-    steepest = max(abs(row[3]) for row in rows)
-    least = NOTHING if cls.activity == "hinge" else max(QUIET * steepest, NOTHING)
-    for near, far in list(pairwise(rows)):
-        if (abs(near[3]) <= least) != (abs(far[3]) <= least):
-            for _ in range(HALVINGS):  # the zone's end, to a thousandth of the grid
-                middle = sampled((near[0] + far[0]) / 2)
-                if (abs(middle[3]) <= least) == (abs(near[3]) <= least):
-                    near = middle  # noqa: PLW2901
-                else:
-                    far = middle  # noqa: PLW2901
-            rows += [near, far]
-    table = np.array(sorted((row[1:] for row in set(rows)), key=lambda row: row[0]), dtype=np.float64)
-    at, value, slope = table.T
-    return Curve(side, at, value, slope, dead_zones(at, np.abs(slope) <= least))
+    def turn(steps: Floats) -> NDArray[np.intp]:
+        quiet = np.abs(steps[2]) <= least
+        return (quiet != quiet[0]).argmax(0) - 1
+
+    found = look(GRID)
+    least = NOTHING
+    if subject.built().activity_rule != "hinge":
+        least = max(QUIET * np.nanmax(np.abs(found[2]), initial=0), NOTHING)
+    quiet = np.abs(found[2]) <= least
+    ends = closed_in(look, GRID, found, np.flatnonzero(quiet[1:] != quiet[:-1]), turn)
+    rough = closed_in(look, GRID, found, rough_steps(found), steepest)
+    fallen = np.abs(rough.high[1] - rough.low[1]) > JUMP * np.ptp(found[1])
+    jumps = tuple(sorted({round(float(x), 4) for x in rough.low[0][fallen]}))
+    found = np.concatenate([found, ends.tried, rough.tried], 1)
+    at, value, slope = found[:, np.argsort(found[0], kind="stable")]
+    zones = dead_zones(at, np.abs(slope) <= least)
+    return Curve(side, at, value, slope, zones, along.start(subject, side), jumps)
 
 
-def sample(loss: Any, distance: Distance, scene: Scene, side: str, angle: float) -> Row:
-    """Angle, distance, loss, and its gradient by the distance."""
-    x = (math.cos(angle) * AXES[:1] + math.sin(angle) * AXES[1:2]).requires_grad_()
-    along = math.cos(angle) * AXES[1] - math.sin(angle) * AXES[0]
-    at = distance.pairwise(AXES[:1], x).squeeze(0)
-    value = scene.call(loss, x, side)
-    pace = float(torch.autograd.grad(at, x)[0][0] @ along)
-    (gradient,) = torch.autograd.grad(value, x, allow_unused=True, materialize_grads=True)
-    return angle, float(at.detach()), float(value.detach()), float(gradient[0] @ along) / pace
+def steepest(steps: Floats) -> NDArray[np.intp]:
+    """The part of each divided step in which the value changes most."""
+    return np.abs(np.diff(steps[1], axis=0)).argmax(0)
+
+
+def rough_steps(found: Floats) -> NDArray[np.intp]:
+    """Steps of the grid on which the value changes by other than its gradient says: it may jump there."""
+    at, value, slope = found
+    unexplained = np.abs(np.diff(value) - (slope[1:] + slope[:-1]) / 2 * np.diff(at))
+    order = np.argsort(-unexplained)[:MOST_JUMPS]
+    return np.sort(order[unexplained[order] > JUMP * np.ptp(value) + NOTHING])
 
 
 def dead_zones(at: NDArray[np.float64], resting: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:

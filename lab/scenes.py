@@ -21,7 +21,17 @@ from losslib.two_views import TwoViewLoss
 
 AXES = torch.tensor([[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]], dtype=torch.float64) / 2
 CLASSES = 2
-DRAWS = (torch.randn, Tensor.normal_, Tensor.uniform_)
+DRAWS = (torch.randn, torch.rand, Tensor.normal_, Tensor.uniform_)
+SIZES: dict[str, Any] = {"num_classes": CLASSES, "embedding_size": 4, "class_counts": (20, 10)}
+
+
+def stays(loss: Any, side: str) -> None:
+    """Most losses have no proxies."""
+
+
+def first_axes(side: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Away from the first axis, towards the second."""
+    return AXES[0], AXES[0], AXES[1]
 
 
 @dataclass(frozen=True)
@@ -30,11 +40,16 @@ class Scene:
 
     Attributes:
         held: what slides and what is held, in a sentence.
-        call: the loss of a position of x, (1, 4).
+        call: the loss of a position of x, (1, D).
+        place: puts the loss's own proxies where the scene has them, before x slides.
+        plane: for a side, what x slides away from, and the two axes of the plane in which it slides,
+            (D,) each, of the length that x has.
     """
 
     held: str
     call: Callable[[Any, Tensor, str], Tensor]
+    place: Callable[[Any, str], None] = stays
+    plane: Callable[[str], tuple[Tensor, Tensor, Tensor]] = first_axes
 
 
 def at_angle(degrees: float, axis: int = 2) -> Tensor:
@@ -66,12 +81,16 @@ def in_one_batch(loss: Any, x: Tensor, side: str) -> Tensor:
     return value
 
 
-def to_proxies(loss: Any, x: Tensor, side: str) -> Tensor:
-    """One row of class 0; it slides away from its own proxy, or from the other class's."""
+def place_proxies(loss: Any, side: str) -> None:
+    """What slides past stands on the first axis: the own proxy, or the other class's."""
     own, other = (AXES[0], AXES[2]) if side == "positive" else (AXES[2], AXES[0])
     times = len(loss.weight) // CLASSES
     with torch.no_grad():
         loss.weight.copy_(torch.stack([own, other]).repeat_interleave(times, 0))
+
+
+def to_proxies(loss: Any, x: Tensor, side: str) -> Tensor:
+    """One row of class 0; it slides away from its own proxy, or from the other class's."""
     value: Tensor = loss(x, torch.tensor([0]))
     return value
 
@@ -105,6 +124,7 @@ PROXIES = Scene(
     "One row slides away from its own proxy (positive) or from that of the other class (negative), while "
     "its other proxy is held at 90 degrees.",
     to_proxies,
+    place_proxies,
 )
 VIEWS = Scene(
     "One row slides away from its other view (positive) or from another sample's view (negative), in a "
@@ -141,9 +161,15 @@ class OwnDraws(TorchFunctionMode):
         return func(*args, **{**(kwargs or {}), **own})
 
 
-def built(cls: type[Any]) -> Any:
-    """The loss with its defaults in float64, for two classes and four coordinates; equal at every call."""
-    sizes = {"num_classes": CLASSES, "embedding_size": 4, "class_counts": (20, 10)}
+def built(cls: type[Any], sizes: dict[str, Any] | None = None, **options: Any) -> Any:
+    """The loss in float64, equal at every call.
+
+    Args:
+        cls: its class.
+        sizes: what it must be given; for two classes and four coordinates where left out.
+        options: options and parts; defaults where left out.
+    """
+    given = {**SIZES, **(sizes or {})}
     with warnings.catch_warnings(), OwnDraws():
         warnings.simplefilter("ignore", UserWarning)
-        return cls(**{name: sizes[name] for name in cls.required}).double()
+        return cls(**{name: given[name] for name in cls.required}, **options).double()

@@ -107,22 +107,29 @@ def searched(cls: type[Any]) -> str:
 
 
 def heading(cls: type[Any]) -> None:
-    """Name, summary, equation, paper, and the way to Train."""
+    """Name, summary, equation, paper, and the ways to Anatomy and Train."""
     st.subheader(cls.title, anchor=False)
     st.caption(f"`{cls.__name__}`, family {cls.family}")
     st.markdown(cls.summary)
     st.latex(cls.equation)
     st.markdown(f"Paper: [{plain(str(cls.paper))}]({cls.paper.url})")
     refusal = untrainable(cls)
+    with st.container(horizontal=True):
+        st.page_link(
+            "pages/anatomy.py",
+            label="Take it apart in Anatomy",
+            icon=":material/biotech:",
+            query_params={"anatomy.loss": cls.__name__},
+        )
+        if not refusal:
+            st.page_link(
+                "pages/train.py",
+                label="Train with this loss",
+                icon=":material/play_circle:",
+                query_params={"loss": cls.__name__},
+            )
     if refusal:
         st.caption(refusal)
-        return
-    st.page_link(
-        "pages/train.py",
-        label="Train with this loss",
-        icon=":material/play_circle:",
-        query_params={"loss": cls.__name__},
-    )
 
 
 def untrainable(cls: type[Any]) -> str:

@@ -50,6 +50,8 @@ def test_each_loss_leads_to_train_or_says_why_not():
             trains = False
         at = opened(reference_loss=name)
         links = [link.proto for link in at.main.get("page_link")]
+        anatomy = links.pop(0)
+        assert (anatomy.page, anatomy.query_string) == ("anatomy", f"anatomy.loss={name}")
         assert len(links) == trains, name
         if trains:
             assert links[0].page == "train"

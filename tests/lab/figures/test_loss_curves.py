@@ -28,12 +28,12 @@ def test_value_stands_over_gradient_and_dead_zones_are_shaded_in_their_colour():
     zones = {(shape.x0, shape.x1, shape.fillcolor) for shape in figure.layout.shapes if shape.type == "rect"}
     assert zones == {(0.0, 0.5, POSITIVE), (1.5, 2.0, NEGATIVE)}
     assert {shape.x0 for shape in figure.layout.shapes if shape.type == "line"} == {1.5}
-    assert figure.layout.xaxis2.title.text == "Euclidean distance (smaller is closer)"
+    assert figure.layout.xaxis2.title.text == "Euclidean distance<br>(smaller is closer)"
 
 
 def test_a_similarity_says_that_larger_is_closer():
     figure = loss_curves(LossCurves("Cosine similarity", True, (curve("positive", [0, 1]),), "held.", False))
-    assert figure.layout.xaxis2.title.text == "Cosine similarity (larger is closer)"
+    assert figure.layout.xaxis2.title.text == "Cosine similarity<br>(larger is closer)"
 
 
 def test_one_point_is_a_marker():

@@ -1,0 +1,32 @@
+"""Anatomy: one loss taken apart, from its equation to the force that a point feels."""
+
+import streamlit as st
+
+from ui.page import page
+
+TITLE = "Anatomy"
+GROUP = "Explore"
+ORDER = 30
+SUMMARY = (
+    "One loss taken apart: its equation in numbers, value and gradient of a pair, each option, the forces."
+)
+
+with page(TITLE, SUMMARY):
+    from ui import anatomy, anatomy_figures
+
+    refused = anatomy.arrived()
+    subject, where = anatomy.chosen()
+    anatomy.tell(refused)
+    anatomy.heading(subject)
+    numbers = st.container()
+    subject, angle = anatomy.knobs(subject)
+    anatomy.remember()
+    shown = anatomy_figures.computed(subject, where)
+    with numbers:
+        anatomy_figures.numbers(shown, angle)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        anatomy_figures.pair(shown, angle)
+    with right:
+        anatomy_figures.forces(shown)
+    anatomy_figures.options(shown)

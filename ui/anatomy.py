@@ -1,0 +1,280 @@
+"""The controls of the Anatomy page: which loss is taken apart, how it is set, and its link."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from lab.anatomy.family import QUANTITIES
+from lab.anatomy.portrait import NAMES
+from lab.anatomy.subject import DEFAULT, DISTANCES, REDUCERS, Subject, distances_for, reducers_for
+from lab.anatomy.words import direction, headline, turned_round
+from lab.settings import sentence, settings
+from losslib import catalog
+from losslib.errors import ParameterError
+from losslib.params import Choice, Interval, Param
+from ui.controls import control
+from ui.link import enter_with
+from ui.page import ENTERED
+from ui.reference import plain, untrainable
+
+KEY = "anatomy."
+LOSS, DISTANCE, REDUCER, BATCH, ANGLE, FREE, OPTION, SHOWN = (
+    f"{KEY}{name}" for name in ("loss", "distance", "reducer", "batch", "angle", "class", "option", "show")
+)
+KEPT = "anatomy kept"
+AUTO, FEW, EXAMPLE, RUN = BATCHES = ("auto", "few pairs", "example batch", "Train run")
+PLAYGROUND = Path(__file__).resolve().parent.parent / "pages" / "playground.py"
+CHANGED = "The link asks for something that is not possible here, so the default is used."
+
+
+@cache
+def declared() -> dict[str, Param]:
+    """The page's own settings by key; the options of losses come beside them."""
+    loss = settings()["loss"]
+    return {
+        LOSS: Param(loss.default, loss.valid, name="loss", title="Loss", meaning="what is taken apart"),
+        DISTANCE: Param(
+            DEFAULT,
+            Choice(DEFAULT, *DISTANCES),
+            name="distance",
+            title="Distance",
+            meaning="what the loss measures pairs by; only what the loss accepts is offered",
+        ),
+        REDUCER: Param(
+            DEFAULT,
+            Choice(DEFAULT, *REDUCERS),
+            name="reducer",
+            title="Reducer",
+            meaning="how the loss's terms become one number; only what the loss accepts is offered",
+        ),
+        BATCH: Param(
+            AUTO,
+            Choice(*BATCHES),
+            name="batch",
+            title="The pair slides among",
+            meaning=(
+                "what else the loss sees while one pair slides; auto takes few pairs for hinges, and for "
+                "other losses the Train run of this session, or the example where there is none"
+            ),
+        ),
+        ANGLE: Param(
+            50.0,
+            Interval(1.0, 179.0),
+            explore=(5.0, 175.0),
+            symbol=r"\theta",
+            unit="degrees",
+            step=1.0,
+            name="angle",
+            title="Angle of the pair",
+            meaning="where the slid pair stands, in degrees between its two embeddings",
+            larger="moves it apart",
+        ),
+        FREE: Param(
+            NAMES[0],
+            Choice(*NAMES),
+            name="class",
+            title="Class of the free point",
+            meaning="which held points are its positives",
+        ),
+        SHOWN: Param(
+            QUANTITIES[0],
+            Choice(*QUANTITIES),
+            name="show",
+            title="Curves of",
+            meaning=(
+                "what the curves show: how far the loss lies above its least value on each curve, the loss "
+                "itself, or its gradient"
+            ),
+        ),
+    }
+
+
+def arrived() -> tuple[str, ...]:
+    """What the link asks for and cannot have; who comes back without a link finds the loss they left."""
+    state = st.session_state
+    if not state.get(ENTERED):
+        return ()
+    given = {str(key): str(value) for key, value in st.query_params.to_dict().items()}
+    if not given:
+        if state.get(KEPT):
+            enter_with(dict(state[KEPT]))
+        return ()
+    for key in [str(key) for key in state if str(key).startswith(KEY)]:
+        if key not in given:
+            del state[key]  # what a link leaves out is at its default
+    refused = []
+    for key, text in given.items():
+        said = _refused(key, text, given.get(LOSS, settings()["loss"].default))
+        if said:
+            refused.append(said)
+            del st.query_params[key]
+            state.pop(key, None)
+    return tuple(refused)
+
+
+def _refused(key: str, text: str, loss: str) -> str:
+    """Why a value of the link cannot be had; "" where it can."""
+    owner, _, name = key.removeprefix(KEY).rpartition(".")
+    try:
+        if key == LOSS:
+            catalog.get(text)
+        elif key in declared():
+            declared()[key].parse(text, "anatomy")
+        elif key != OPTION:
+            params = catalog.get(owner).params if key.startswith(KEY) and owner else {}
+            if name not in params:
+                return f"the page has no setting {key!r}"
+            params[name].parse(text, owner)
+        if key in (DISTANCE, REDUCER) and loss in catalog.losses():
+            offered = distances_for(loss) if key == DISTANCE else reducers_for(loss)
+            if text not in offered:
+                return f"{loss} takes no {text} there; it accepts {', '.join(offered)}"
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def tell(refused: tuple[str, ...]) -> None:
+    """A sentence for each value of the link that was refused, until a control changes."""
+    if st.session_state.get(ENTERED):
+        st.session_state[f"{KEPT} refused"] = refused
+        said = refused
+    else:
+        said = st.session_state.pop(f"{KEPT} refused", ())
+    if said:
+        st.warning("\n".join([CHANGED, *(f"- {plain(sentence(text))}" for text in said)]))
+
+
+def chosen() -> tuple[Subject, str]:
+    """Draws loss, distance, reducer and batch; the loss has its default options so far."""
+    table = declared()
+    first, second, third, fourth = st.columns(4)
+    with first:
+        loss = control(table[LOSS], LOSS)
+    with second:
+        distance = _offered(DISTANCE, distances_for(loss))
+    with third:
+        reducer = _offered(REDUCER, reducers_for(loss))
+    with fourth:
+        where = control(table[BATCH], BATCH)
+    return Subject(loss, distance=distance, reducer=reducer), where
+
+
+def _offered(key: str, choices: tuple[str, ...]) -> str:
+    """A choice whose values depend on the loss; a value that this loss refuses is let go, and said."""
+    held = st.session_state.get(key)
+    if held is not None and held not in choices:
+        del st.session_state[key]
+        st.caption(f"{held} is not accepted here.")
+    return control(declared()[key], key, choices)
+
+
+def heading(subject: Subject) -> None:
+    """Which way is closer, said first and loudly; then what the loss is, its equation, and the doors."""
+    loss = subject.built()
+    closer = headline(loss.distance.is_inverted if "distance" in loss.parts else False)
+    st.header(closer, anchor=False, divider="blue")
+    st.caption(direction(loss))
+    for said in filter(None, (turned_round(subject), *subject.warned())):
+        st.warning(plain(sentence(said)))
+    cls = subject.cls
+    st.markdown(f"**{cls.title}.** {cls.summary}")
+    with st.container(key="anatomy-equation"):
+        st.html(
+            "<style>.st-key-anatomy-equation .katex-display { overflow-x: auto; overflow-y: hidden; }</style>"
+        )
+        st.latex(cls.equation)
+
+
+def knobs(subject: Subject) -> tuple[Subject, float]:
+    """Draws every option and the place of the slid pair; the subject with those options, and the angle."""
+    cls, found = subject.cls, []
+    drawn: list[tuple[str, Param, str]] = [
+        (f"{KEY}{subject.loss}.{name}", param, name) for name, param in cls.params.items()
+    ]
+    angle = declared()[ANGLE].default
+    places = [*drawn, (ANGLE, declared()[ANGLE], "")]
+    for row in range(0, len(places), 4):
+        for column, (key, param, name) in zip(st.columns(4), places[row : row + 4], strict=False):
+            with column:
+                text = control(param, key)
+            if name:
+                found.append((name, param.parse(text, subject.loss)))
+            else:
+                angle = float(text)
+    off = tuple((name, value) for name, value in found if value != cls.params[name].default)
+    return Subject(subject.loss, off, subject.distance, subject.reducer), angle
+
+
+def doors(subject: Subject) -> None:
+    """Train with this, and the other pages on the same loss."""
+    with st.container(horizontal=True):
+        refusal = untrainable(subject.cls)
+        texts = {
+            f"{subject.loss}.{name}": subject.cls.params[name].format(value)
+            for name, value in subject.options
+        }
+        if not refusal:
+            st.page_link(
+                "pages/train.py",
+                label="Train with this",
+                icon=":material/play_circle:",
+                query_params={"loss": subject.loss, **texts},
+            )
+        st.page_link(
+            "pages/reference.py",
+            label="Open in Reference",
+            icon=":material/menu_book:",
+            query_params={"reference.loss": subject.loss},
+        )
+        if PLAYGROUND.exists():
+            st.page_link(
+                "pages/playground.py",
+                label="Open in Playground",
+                icon=":material/touch_app:",
+                query_params={
+                    "playground.losses": subject.loss,
+                    **{f"playground.{name}": text for name, text in texts.items()},
+                },
+            )
+    if refusal:
+        st.caption(refusal)
+    elif (subject.distance, subject.reducer) != (DEFAULT, DEFAULT):
+        st.caption("Train takes the options along, and the loss's default distance and reducer.")
+
+
+def remember() -> None:
+    """Keeps the settings for who comes back to the page without a link."""
+    st.session_state[KEPT] = {
+        key: str(value) for key, value in st.query_params.to_dict().items() if key.startswith(KEY)
+    }
+
+
+def family_controls(names: tuple[str, ...], subject: Subject) -> tuple[str, str]:
+    """Draws which option's family is shown, and of what."""
+    left, right, _ = st.columns([1, 1, 2])
+    if st.session_state.get(OPTION) not in (None, *names):
+        del st.session_state[OPTION]
+    if OPTION in st.query_params and st.query_params[OPTION] not in names:
+        del st.query_params[OPTION]
+    param: Any = Param(
+        names[0],
+        Choice(*names),
+        name="option",
+        title="Option",
+        meaning="which option is varied while everything else stays as it is set above",
+    )
+    with left:
+        name = control(param, OPTION)
+    with right:
+        what = control(declared()[SHOWN], SHOWN)
+    return name, what
+
+
+def free_class() -> int:
+    """Draws the class of the portrait's free point."""
+    return NAMES.index(control(declared()[FREE], FREE))
