@@ -69,7 +69,7 @@ def loss_row(name: str, embeddings: Tensor, labels: Tensor, seed: int = 0) -> Lo
             torch.manual_seed(seed)
             try:
                 loss = cls()
-                value = float(loss(embeddings, labels))
+                value = float(loss(embeddings, labels).detach())
                 if hasattr(loss, "pair_weights"):
                     share = float(cls().pair_weights(embeddings, labels).active_share)
             except ValueError as error:

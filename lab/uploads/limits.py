@@ -26,7 +26,7 @@ class UploadLimits:
 
     megabytes: int = 256
     rows: int = 2_000_000
-    kept: int = 10_000
+    kept: int = 5_000
     columns: int = 4096
     classes: int = 1000
 

@@ -33,6 +33,7 @@ class Table:
         texts: columns that may be labels, by name, K texts each, as the file has them.
         label: the column that looks like the labels, or "".
         notes: sentences on what was understood.
+        named: whether the file names its columns.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Table:
     texts: dict[str, tuple[str, ...]]
     label: str = ""
     notes: tuple[str, ...] = field(default=())
+    named: bool = False
 
 
 def read_file(
@@ -272,6 +274,7 @@ class _Reader:
             texts,
             label,
             notes,
+            self.columns.named,
         )
 
 

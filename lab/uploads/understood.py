@@ -152,7 +152,7 @@ def _label_column(source: Table, texts: dict[str, tuple[str, ...]], asked: str |
 
 def _features(table: Table, label: str) -> tuple[list[int], list[str]]:
     """Positions of the columns of numbers that make up the vectors, and what was left out."""
-    notes, features = [], []
+    notes, features, constant = [], [], []
     for at, title in enumerate(table.titles):
         values = table.numbers[:, at]
         if title == label:
@@ -167,10 +167,13 @@ def _features(table: Table, label: str) -> tuple[list[int], list[str]]:
             notes.append(
                 f"The first column ({title}) counts the rows: taken as an index, not as part of a vector."
             )
-        elif several and len(values) > 1 and label and np.ptp(values) == 0:
-            notes.append(f"{title} is the same in every row and was left out.")
+        elif table.named and label and len(values) > 1 and np.ptp(values) == 0:
+            constant.append(title)
         else:
             features.append(at)
+    if constant:
+        shown = ", ".join(constant[:3]) + (f" and {len(constant) - 3} more" if len(constant) > 3 else "")
+        notes.append(f"The same in every row, so left out: {shown}.")
     for title, column in table.texts.items():
         if title != label and title not in table.titles:
             different = ": all different, taken as names" if len(set(column)) == len(column) else ""

@@ -155,6 +155,17 @@ def test_an_index_column_and_file_names_are_no_part_of_a_vector() -> None:
     assert any("taken as names" in note for note in upload.notes)
 
 
+def test_named_columns_that_are_the_same_everywhere_are_left_out_and_named() -> None:
+    rows = [f"0,{row[0]},{row[1]},{label},1" for row, label in zip(VECTORS.tolist(), LABELS, strict=True)]
+    upload = understand(("v.csv", ("masked,d0,d1,labels,done\n" + "\n".join(rows)).encode()))
+    assert np.array_equal(upload.vectors, VECTORS.astype(np.float32))
+    assert names(upload) == LABELS
+    assert "The same in every row, so left out: masked, done." in upload.notes
+    # nothing names the columns of an array: its constants are part of the vectors
+    constant = np.column_stack([VECTORS, np.zeros(6)])
+    assert understand(("v.npz", npz(embeddings=constant, labels=np.array(LABELS)))).vectors.shape == (6, 3)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

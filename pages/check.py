@@ -1,0 +1,21 @@
+"""Check: audit a loss, or look at embeddings of your own."""
+
+from ui.page import page
+
+TITLE = "Check"
+GROUP = "Look up"
+ORDER = 80
+SUMMARY = "Audit a loss, or drop your own embeddings and labels and see what every loss makes of them."
+
+with page(TITLE, SUMMARY):
+    from ui.check import VIEWS, chosen_view, say_what_was_refused
+
+    say_what_was_refused()
+    if chosen_view() == VIEWS[0]:
+        from ui.check import audit
+
+        audit.show()
+    else:
+        from ui.check import embeddings
+
+        embeddings.show()

@@ -1,0 +1,88 @@
+"""The audit of a loss: every generic check, what came and why it matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from losslib import catalog
+from losslib.check import Check, Report
+from losslib.check.report import FAILED, PASSED, SKIPPED
+from losslib.errors import ParameterError
+from ui.check import LOSS
+from ui.controls import control
+from ui.reference import plain
+
+SIGNS = {PASSED: ":material/check_circle:", FAILED: ":material/error:", SKIPPED: ":material/remove_circle:"}
+FIRST, KEPT = "ContrastiveLoss", "check loss shown"
+SIZES: dict[str, Any] = {"num_classes": 3, "embedding_size": 8, "class_counts": [16, 16, 16]}
+
+
+def show() -> None:
+    """The controls, and the report of the loss with these options."""
+    names = sorted(catalog.losses(), key=lambda name: name != FIRST)
+    if LOSS not in st.session_state and LOSS not in st.query_params:
+        st.session_state[LOSS] = st.session_state.get(KEPT, FIRST)
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        name = st.selectbox("Loss", names, key=LOSS, bind="query-params")
+        st.session_state[KEPT] = name
+        cls = catalog.get(name)
+        st.caption(cls.summary)
+        options = {option: control(param, f"check.{name}.{option}") for option, param in cls.params.items()}
+        st.page_link("pages/reference.py", label="Open in Reference", query_params={"reference.loss": name})
+        st.caption("The same on the command line, for your own class too:")
+        st.code(command(name, options), language="sh", wrap_lines=True)
+    with right:
+        try:
+            report = report_of(name, tuple(options.items()))
+        except ParameterError as error:
+            st.error(str(error))
+            return
+        verdict(report)
+        listed(report)
+
+
+def command(name: str, options: dict[str, str]) -> str:
+    """The audit as a command."""
+    params = catalog.get(name).params
+    changed = [f"--set {o}={v}" for o, v in options.items() if params[o].format(params[o].default) != v]
+    return " ".join(["python -m losslib.check", name, *changed])
+
+
+@st.cache_data(max_entries=64, show_spinner="Trying the inputs on which losses go wrong")
+def report_of(name: str, options: tuple[tuple[str, str], ...]) -> Report:
+    """The audit of a registered loss. Raises ParameterError when the options do not go together."""
+    from losslib.check import audit
+
+    cls = catalog.get(name)
+    given = {option: cls.params[option].parse(text, name) for option, text in options}
+    needed = {key: SIZES[key] for key in cls.required}
+    return audit(cls(**needed, **given))
+
+
+def verdict(report: Report) -> None:
+    """How many checks passed, in one sentence."""
+    counts = {status: sum(check.status == status for check in report.checks) for status in SIGNS}
+    said = (
+        f"{counts[PASSED]} checks passed, {counts[FAILED]} failed, {counts[SKIPPED]} do not apply, each with "
+        "its reason."
+    )
+    (st.success if report.passed else st.error)(said)
+
+
+def listed(report: Report) -> None:
+    """Every check, failures first and open."""
+    order = {FAILED: 0, PASSED: 1, SKIPPED: 2}
+    for check in sorted(report.checks, key=lambda one: order[one.status]):
+        with st.expander(
+            f"{check.name}: {check.status}", expanded=check.status == FAILED, icon=SIGNS[check.status]
+        ):
+            st.markdown(words(check))
+
+
+def words(check: Check) -> str:
+    """What was tried, what came, what was expected, why it matters."""
+    parts = {"Tried": check.tried, "Got": check.got, "Expected": check.expected, "Why it matters": check.why}
+    return "\n".join(f"- **{head}.** {plain(text)}" for head, text in parts.items() if text)

@@ -1,0 +1,268 @@
+"""The sections on somebody's embeddings: measures, losses, distances, map, hard pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+import torch
+
+from lab import glossary
+from lab.uploads import Upload
+from losslib import catalog
+from ui.controls import control
+
+LOSS, KEPT = "check.distances", "check distances shown"
+FIRST = "ContrastiveLoss"
+PAIRS = 20_000
+
+
+def sections(upload: Upload) -> None:
+    """Everything that is seen in the embeddings."""
+    if len(upload.vectors) < 2:
+        st.info("One vector has no pairs: there is nothing to compare. Two or more are needed.")
+        return
+    quality(upload)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        distances(upload)
+    with right:
+        embedding_map(upload)
+    if upload.has_labels:
+        losses(upload)
+        hard(upload)
+    norms(upload)
+
+
+def quality(upload: Upload) -> None:
+    """The measures, each with its reference."""
+    st.subheader("How good they are", anchor=False)
+    found = measured(upload.digest, upload)
+    columns = st.columns(5)
+    for at, (name, text, reference) in enumerate(found):
+        columns[at % 5].metric(name, text, help=glossary_text(name))
+        columns[at % 5].caption(reference)
+
+
+def glossary_text(name: str) -> str | None:
+    """The term's sentence, if the glossary has it."""
+    for term in (name, name.split("@", maxsplit=1)[0], name.split(maxsplit=1)[0], name.lower()):
+        try:
+            return glossary.define(term)
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring")
+def measured(digest: str, _upload: Upload) -> list[tuple[str, str, str]]:
+    """Name, value and reference of each measure."""
+    from lab.embeddings.quality import measures
+
+    labels = torch.from_numpy(_upload.labels) if _upload.has_labels else None
+    return [
+        (one.name, one.text(), one.reference) for one in measures(torch.from_numpy(_upload.vectors), labels)
+    ]
+
+
+def losses(upload: Upload) -> None:
+    """Every loss's value and active share."""
+    st.subheader("What every loss makes of them", anchor=False)
+    rows = valued(upload.digest, upload)
+    known = [row for row in rows if not row[5]]
+    st.dataframe(
+        {
+            "loss": [row[1] for row in known],
+            "family": [row[2] for row in known],
+            "value": [row[3] for row in known],
+            "active share": [100 * row[4] for row in known],
+        },
+        hide_index=True,
+        column_config={
+            "value": st.column_config.NumberColumn(
+                format="%.4g", help="With default options; the scales of different losses cannot be compared."
+            ),
+            "active share": st.column_config.ProgressColumn(
+                format="%.0f%%", min_value=0, max_value=100, help="Share of pairs that still have a gradient."
+            ),
+        },
+    )
+    from lab.embeddings.losses import ROWS
+
+    if len(upload.vectors) > ROWS:
+        st.caption(f"On a random sample of {ROWS} vectors.")
+    with st.expander("Losses without a value, and why"):
+        st.markdown("\n".join(f"- {row[1]}: {row[5]}." for row in rows if row[5]))
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring")
+def valued(digest: str, _upload: Upload) -> list[tuple[str, str, str, float, float, str]]:
+    """The rows of the table of losses."""
+    from lab.embeddings.losses import loss_rows
+
+    rows = loss_rows(torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels))
+    return [(r.name, r.title, r.family, r.value, r.active_share, r.note.rstrip(".")) for r in rows]
+
+
+def distances(upload: Upload) -> None:
+    """The distances of pairs on a loss's own axis, its thresholds, and the advice."""
+    st.subheader("Distances of pairs", anchor=False)
+    names = pair_losses()
+    if LOSS not in st.session_state and LOSS not in st.query_params:
+        st.session_state[LOSS] = st.session_state.get(KEPT, FIRST)
+    name = st.selectbox("On the axis of", names, key=LOSS, bind="query-params")
+    st.session_state[KEPT] = name
+    params = {n: p for n, p in catalog.get(name).params.items() if p.kind == "float" and not p.fixed}
+    options: dict[str, str] = {}
+    for column, (option, param) in zip(st.columns(2) * 4, params.items(), strict=False):
+        with column:
+            options[option] = control(param, f"check.my.{name}.{option}")
+    given = {option: params[option].parse(text, name) for option, text in options.items()}
+    loss = catalog.get(name)(**given)
+    from lab.figures.pair_distances import pair_distances
+    from ui.figures.show import show
+
+    title = f"Pairs by {loss.distance.title}"
+    histogram = counted(upload.digest, name, upload)
+    figure = pair_distances(histogram, loss.marks(), loss.distance.title, loss.distance.is_inverted, title)
+    show(figure, histogram_words(histogram, upload), "check distances", "distances", 380)
+    if upload.has_labels:
+        for sentence in advised(upload.digest, name, tuple(given.items()), upload):
+            st.markdown(f"- {sentence}")
+
+
+def pair_losses() -> list[str]:
+    """Losses that weigh pairs of samples and need nothing else; the first is shown first."""
+    found = [n for n, c in catalog.losses().items() if not c.needs and hasattr(c, "pair_weights")]
+    return sorted(found, key=lambda name: name != FIRST)
+
+
+def histogram_words(histogram: Any, upload: Upload) -> str:
+    """The figure in words."""
+    if not upload.has_labels:
+        return "Without labels all pairs count as positive."
+    middle = np.linspace(histogram.low, histogram.high, 2 * len(histogram.positive) + 1)[1::2]
+    means = [
+        float((middle * side).sum() / side.sum()) if side.sum() else float("nan")
+        for side in (histogram.positive, histogram.negative)
+    ]
+    if any(np.isnan(means)):
+        return "There are not both positive and negative pairs."
+    return f"Positive pairs are at {means[0]:.3g} on average, negative pairs at {means[1]:.3g}."
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring")
+def counted(digest: str, name: str, _upload: Upload) -> Any:
+    """Histogram of a fixed sample of pairs on the axis of that loss."""
+    from lab.frame import Histogram
+    from lab.probe_pairs import sample_pairs
+
+    distance: Any = catalog.get(name)().distance
+    rows = torch.from_numpy(_upload.vectors).double()
+    rng = np.random.default_rng(0)
+    sides = []
+    for positive in (True, False):
+        first, second = sample_pairs(_upload.labels, positive, PAIRS, rng)
+        sides.append(distance.pairwise(rows[first], rows[second]).numpy())
+    low, high = distance.bounds()
+    every = np.concatenate(sides)
+    low = low if np.isfinite(low) else float(every.min(initial=0.0))
+    high = high if np.isfinite(high) else float(every.max(initial=1.0))
+    counts = [np.histogram(side, 64, (low, high if high > low else low + 1))[0] for side in sides]
+    return Histogram(low, high, counts[0].astype(np.int32), counts[1].astype(np.int32))
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring")
+def advised(digest: str, name: str, options: tuple[tuple[str, Any], ...], _upload: Upload) -> list[str]:
+    """In which range of each option 10 to 60 % of the pairs have a gradient."""
+    from lab.advice import advise
+
+    found = advise(name, dict(options), torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels))
+    return [one.sentence() for one in found] or [f"No option of {name} decides which pairs have a gradient."]
+
+
+def embedding_map(upload: Upload) -> None:
+    """The two principal components."""
+    st.subheader("Map", anchor=False)
+    from lab.figures.embedding_map import embedding_map as drawn
+    from lab.projections import project
+    from ui.figures.show import is_dark, show
+
+    chosen = np.linspace(0, len(upload.vectors) - 1, min(len(upload.vectors), 2000)).astype(int)
+    vectors = torch.from_numpy(upload.vectors[chosen])
+    centred = (vectors - vectors.mean(0)).double()
+    positions = project(vectors).numpy()
+    share = float(np.square(positions - positions.mean(0)).sum() / max(float(centred.square().sum()), 1e-30))
+    figure = drawn(
+        positions,
+        upload.labels[chosen],
+        upload.class_names,
+        upload.kept[chosen],
+        title="The plane of most variance",
+        dark=is_dark(),
+    )
+    words = f"The plane holds {min(share, 1):.0%} of the variance; {len(chosen):,} vectors are drawn."
+    show(figure, words, "check map", "map", 560)
+
+
+def hard(upload: Upload) -> None:
+    """The hardest pairs, and the rows whose neighbours have another label."""
+    st.subheader("Pairs and labels to look at", anchor=False)
+    positives, negatives, doubted = examined(upload.digest, upload)
+    places = st.columns(3, gap="medium")
+    names = upload.class_names
+    kept = upload.kept
+    for place, title, pairs in (
+        (places[0], "Farthest positive pairs", positives),
+        (places[1], "Nearest negative pairs", negatives),
+    ):
+        with place:
+            st.markdown(f"**{title}**")
+            table = {
+                "rows": [f"{kept[pair[0]]}, {kept[pair[1]]}" for pair in pairs],
+                "labels": [f"{names[upload.labels[p[0]]]}, {names[upload.labels[p[1]]]}" for p in pairs],
+                "distance": [pair[2] for pair in pairs],
+            }
+            config = {"distance": st.column_config.NumberColumn(format="%.3f", help="At length 1, 0 to 2.")}
+            st.dataframe(table, hide_index=True, column_config=config) if pairs else st.caption(
+                "There are none."
+            )
+    with places[2]:
+        st.markdown("**Labels to check**")
+        if not doubted:
+            st.caption("No row has half of its ten nearest neighbours in one other class.")
+            return
+        st.dataframe(
+            {
+                "row": [int(kept[one[0]]) for one in doubted],
+                "label": [names[one[1]] for one in doubted],
+                "neighbours say": [names[one[2]] for one in doubted],
+                "votes": [100 * one[3] for one in doubted],
+            },
+            hide_index=True,
+            column_config={"votes": st.column_config.NumberColumn(format="%.0f%%")},
+        )
+        st.caption("At least half of the ten nearest neighbours have the other label.")
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring")
+def examined(digest: str, _upload: Upload) -> tuple[list[Any], list[Any], list[Any]]:
+    """Hardest positives, hardest negatives, suspects."""
+    from lab.embeddings.hard import hardest_pairs, suspects
+
+    rows, labels = torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels)
+    positives, negatives = hardest_pairs(rows, labels)
+    return (
+        [tuple(pair) for pair in positives],
+        [tuple(pair) for pair in negatives],
+        [tuple(one) for one in suspects(rows, labels)],
+    )
+
+
+def norms(upload: Upload) -> None:
+    """Norms, and what two distances make of the same pairs."""
+    from ui.figures.norms import norms_and_distances
+
+    with st.expander("Norms and distances"):
+        norms_and_distances(upload.vectors, upload.labels, name="check norms", file="check")
