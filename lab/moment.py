@@ -90,6 +90,10 @@ class Standing:
     to_other: NDArray[np.float64]
     other: NDArray[np.int64]
 
+    def of(self, rows: NDArray[np.integer[Any]]) -> Standing:
+        """The same of some of the points."""
+        return Standing(self.to_own[rows], self.to_other[rows], self.other[rows])
+
     @property
     def astray(self) -> NDArray[np.bool_]:
         """Points that are nearer to another class's mean than to their own, (N,)."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lab.frame import Histogram
 from lab.moment import Standing
 from lab.neighbours import Neighbourhoods
+from lab.norm_words import percent
 from losslib.types import Mark
 
 
@@ -30,7 +31,7 @@ def map_words(classes: NDArray[np.integer[Any]], names: Sequence[str], standing:
             f"{tight[first]:.3g}), the widest {names[present[last]]} ({tight[last]:.3g})."
         )
         share = float(standing.astray.mean())
-        said.append(f"{share:.1%} of the points are nearer to another class's mean than to their own.")
+        said.append(f"{percent(share)} of the points are nearer to another class's mean than to their own.")
     else:
         said.append(f"Mean distance to its mean: {tight[0]:.3g}.")
     return " ".join(said)
@@ -51,8 +52,9 @@ def kept_words(both: Neighbourhoods, k: int, view: str) -> str:
     kept, chance = float(both.kept()[k - 1]), float(both.chance()[k - 1])
     trust = float(both.trust_by_point(k).mean())
     return (
-        f"Of each point's {k} nearest neighbours among {both.count:,} embeddings, {view} keeps {kept:.1%} "
-        f"among the {k} nearest on the map; a map of points thrown at random keeps {chance:.1%}. "
+        f"Of each point's {k} nearest neighbours among {both.count:,} embeddings, {view} keeps "
+        f"{percent(kept)} among the {k} nearest on the map; a map of points thrown at random "
+        f"keeps {percent(chance)}. "
         f"Trustworthiness {trust:.3f} (1: no strangers among the nearest; a random map has about 0.5)."
     )
 
@@ -69,7 +71,9 @@ def distances_words(histogram: Histogram, marks: Sequence[Mark], inverted: bool)
     text = f"{', '.join(said)} ({'larger' if inverted else 'smaller'} is closer)."
     if positive.sum() and negative.sum():
         share = closer_share(positive, negative, inverted)
-        text += f" A positive pair is closer than a negative one in {share:.1%} of cases (chance is 50 %)."
+        text += (
+            f" A positive pair is closer than a negative one in {percent(share)} of cases (chance is 50 %)."
+        )
     lines = [f"{mark.label} {mark.value:.3g}" for mark in marks if mark.kind == "line"]
     return f"{text} Drawn: {', '.join(lines)}." if lines else text
 
@@ -102,6 +106,10 @@ def curves_words(curves: Mapping[str, NDArray[np.floating[Any]]], step: int, cha
     for key, name in (("recall_at_1", "recall@1"), ("map_at_r", "MAP@R")):
         values = curves[key][upto & np.isfinite(curves[key])]
         if len(values):
-            beside = f" (chance is {chance:.0%})" if key == "recall_at_1" and not math.isnan(chance) else ""
-            said.append(f"{name} went from {values[0]:.1%} to {values[-1]:.1%}{beside}.")
+            beside = (
+                f" (chance is {percent(chance, 0)})"
+                if key == "recall_at_1" and not math.isnan(chance)
+                else ""
+            )
+            said.append(f"{name} went from {percent(values[0])} to {percent(values[-1])}{beside}.")
     return " ".join(said) or "There are no steps yet."

@@ -10,6 +10,11 @@ CLEARLY_APART = 0.01  # difference of two AUCs worth a word
 ALIKE = 0.995
 
 
+def percent(share: float, digits: int = 1) -> str:
+    """A share in percent, as the panels write it."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def norm_sentences(lesson: NormLesson, output: str = "") -> list[str]:
     """What the norms are, and why.
 
@@ -20,7 +25,7 @@ def norm_sentences(lesson: NormLesson, output: str = "") -> list[str]:
     norms, size = lesson.norms, lesson.size
     said = [
         f"Norms of {len(norms):,} embeddings: mean {norms.mean():.3g}, standard deviation {norms.std():.2g} "
-        f"({lesson.deviation:.1%} of the mean), from {norms.min():.3g} to {norms.max():.3g}."
+        f"({percent(lesson.deviation)} of the mean), from {norms.min():.3g} to {norms.max():.3g}."
     ]
     root = math.sqrt(size)
     if output == "l2":
@@ -58,8 +63,8 @@ def _identity(lesson: NormLesson) -> str:
     distance, similarity = lesson.example or (math.nan, math.nan)
     if not lesson.equal_norms:
         return (
-            f"Lengths differ: {lesson.length_share:.1%} of the squared distances comes from differences of "
-            "length, which cosine similarity does not see: d² = (|a| − |b|)² + 2|a||b|(1 − s)."
+            f"Lengths differ: {percent(lesson.length_share)} of the squared distances comes from "
+            "differences of length, which cosine similarity does not see: d² = (|a| − |b|)² + 2|a||b|(1 − s)."
         )
     square = float((lesson.norms**2).mean())
     unit = abs(square - 1) < 0.01
@@ -89,12 +94,12 @@ def _separation(lesson: NormLesson) -> list[str]:
     better = "Euclidean distance" if gap > 0 else "cosine similarity"
     verdict = f"{better} separates better here" if abs(gap) >= CLEARLY_APART else "neither separates better"
     said = (
-        f"A positive pair is closer than a negative one in {euclidean.auc:.1%} of cases by Euclidean "
-        f"distance and in {cosine.auc:.1%} by cosine similarity (chance is 50 %): {verdict}."
+        f"A positive pair is closer than a negative one in {percent(euclidean.auc)} of cases by Euclidean "
+        f"distance and in {percent(cosine.auc)} by cosine similarity (chance is 50 %): {verdict}."
     )
     thresholds = (
-        f"The best single threshold gets {euclidean.threshold.right:.1%} right at d = "
-        f"{euclidean.threshold.value:.3g}, and {cosine.threshold.right:.1%} at s = "
+        f"The best single threshold gets {percent(euclidean.threshold.right)} right at d = "
+        f"{euclidean.threshold.value:.3g}, and {percent(cosine.threshold.right)} at s = "
         f"{cosine.threshold.value:.3g} (mean over both kinds)."
     )
     return [said, thresholds]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.figures.palette import class_style
+from lab.figures.palette import REFERENCE, class_style
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -20,10 +20,11 @@ SCALE = "Cividis"  # read alike with and without red and green
 
 @dataclass(frozen=True, eq=False)
 class Colouring:
-    """A number of every point, (N,), 0 to 1, shown as its colour instead of its class."""
+    """A number of every point, (N,), `low` to 1, shown as its colour instead of its class."""
 
     title: str
     values: NDArray[np.floating[Any]]
+    low: float = 0.0
 
 
 def embedding_map(
@@ -70,6 +71,8 @@ def embedding_map(
                     **dict(zip("xyz", positions[mine].T, strict=False)),
                     mode="markers",
                     name=name,
+                    legendgroup=name,
+                    showlegend=colouring is None,
                     marker=marker,
                     customdata=custom,
                     hovertemplate=hover_text(name, known, space),
@@ -78,20 +81,33 @@ def embedding_map(
     figure.update_layout(
         title=title,
         **axes(space),
-        legend={"title": "class", "itemsizing": "constant"},
+        legend={"title": "class", "itemsizing": "constant", "orientation": "h", "y": 0 if space else -0.12},
         margin={"l": 10, "r": 10, "t": 50, "b": 10},
         showlegend=True,
         meta={"columns": list(known)},
     )
     if colouring is not None:
+        symbol_legend(figure, class_names, np.unique(classes), space)
         bar = {"title": {"text": colouring.title, "side": "right"}, "x": 1.0, "y": 0.5, "thickness": 14}
         figure.update_layout(
-            coloraxis={"colorscale": SCALE, "cmin": 0, "cmax": 1, "colorbar": bar},
-            legend={"orientation": "h", "y": -0.12},
+            coloraxis={"colorscale": SCALE, "cmin": colouring.low, "cmax": 1, "colorbar": bar}
         )
     if not len(positions):
         figure.add_annotation(text="There are no points to show.", showarrow=False)
     return figure
+
+
+def symbol_legend(figure: go.Figure, names: Sequence[str], present: NDArray[Any], space: bool) -> None:
+    """Legend entries in grey, because there colour tells something else and Plotly would draw them black."""
+    import plotly.graph_objects as go
+
+    for c in present.tolist():
+        style = {**class_style(c, space=space), "color": REFERENCE, "size": 6}
+        nowhere = {axis: [None] for axis in ("xyz" if space else "xy")}
+        trace = (go.Scatter3d if space else go.Scatter)(
+            **nowhere, mode="markers", name=names[c], legendgroup=names[c], marker=style
+        )
+        figure.add_trace(trace)
 
 
 def hover_text(name: str, known: Mapping[str, NDArray[Any]], space: bool) -> str:

@@ -53,7 +53,9 @@ def learning_curves(
                 col=1,
             )
     if chance is not None:
-        figure.add_hline(y=chance, line_dash="dot", annotation_text="chance", row=2, col=1)
+        figure.add_hline(
+            y=chance, line_dash="dot", line_color=REFERENCE, annotation_text="chance", row=2, col=1
+        )
     if step is not None and figure.data:
         for row in (1, 2):
             figure.add_vline(x=step, line_dash="dash", line_color=REFERENCE, row=row, col=1)

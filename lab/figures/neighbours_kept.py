@@ -48,7 +48,7 @@ def neighbours_kept(both: Neighbourhoods, k: int, title: str = "Neighbours the m
         mode="markers+text",
         name=f"k = {k}",
         text=[f"{kept[k - 1]:.0%}"],
-        textposition="top center",
+        textposition="bottom center" if kept[k - 1] > 0.85 else "top center",
         marker={"color": QUALITY, "size": 11, "symbol": "diamond"},
         hovertemplate="k = %{x}: %{y:.1%}<extra></extra>",
     )

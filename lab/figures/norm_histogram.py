@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.figures.palette import POSITIVE, REFERENCE
+from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,13 +22,16 @@ def expected_norm(output: str, size: int) -> float | None:
     return {"l2": 1.0, "layernorm": math.sqrt(size), "batchnorm": math.sqrt(size)}.get(output)
 
 
-def norm_histogram(lesson: NormLesson, output: str = "", title: str = "Norms of the embeddings") -> go.Figure:
+def norm_histogram(
+    lesson: NormLesson, output: str = "", title: str = "Norms of the embeddings", dark: bool = False
+) -> go.Figure:
     """Share of embeddings by norm, from 0 on, so that a narrow distribution looks narrow.
 
     Args:
         lesson: of `lab.norms.norm_lesson`.
         output: the encoder's output normalisation, "" when unknown.
         title: of the figure.
+        dark: colours for a dark background.
     """
     import plotly.graph_objects as go
 
@@ -41,7 +44,7 @@ def norm_histogram(lesson: NormLesson, output: str = "", title: str = "Norms of 
         y=counts / len(lesson.norms),
         width=top / BINS,
         name="embeddings",
-        marker={"color": POSITIVE},
+        marker={"color": (COLOURS_IN_DARK if dark else COLOURS)[0]},
         hovertemplate="%{y:.1%} with a norm near %{x:.3f}<extra></extra>",
     )
     if expected is not None:

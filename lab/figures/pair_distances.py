@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.figures.palette import NEGATIVE, POSITIVE, REFERENCE
+from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,6 +22,7 @@ def pair_distances(
     distance: str = "distance",
     inverted: bool = False,
     title: str = "Distances of pairs",
+    dark: bool = False,
 ) -> go.Figure:
     """Shares of positive and negative pairs over the loss's own distance; thresholds as vertical lines.
 
@@ -31,16 +32,18 @@ def pair_distances(
         distance: the distance in words, the axis title.
         inverted: whether larger is closer.
         title: of the figure.
+        dark: colours for a dark background.
     """
     import plotly.graph_objects as go
 
     figure = go.Figure()
+    colours = COLOURS_IN_DARK if dark else COLOURS
     bins = len(histogram.positive)
     edges = np.linspace(histogram.low, histogram.high, bins + 1)
     centres, width = (edges[:-1] + edges[1:]) / 2, (histogram.high - histogram.low) / max(bins, 1)
     for name, counts, colour, pattern in (
-        ("positive pairs", histogram.positive, POSITIVE, ""),
-        ("negative pairs", histogram.negative, NEGATIVE, "/"),
+        ("positive pairs", histogram.positive, colours[0], ""),
+        ("negative pairs", histogram.negative, colours[4], "/"),
     ):
         total = int(np.sum(counts))
         if total:
@@ -53,6 +56,7 @@ def pair_distances(
                 opacity=0.65,
                 hovertemplate=f"{name}: %{{y:.1%}} at %{{x:.3f}}<extra></extra>",
             )
+    middle = (histogram.low + histogram.high) / 2
     for mark in marks:
         if mark.kind == "line":
             figure.add_vline(
@@ -60,13 +64,17 @@ def pair_distances(
                 line_dash="dash",
                 line_color=REFERENCE,
                 annotation_text=f"{mark.label} {mark.value:.3g}",
+                annotation_position="top left" if mark.value > middle else "top right",
             )
     figure.update_layout(
         title=title,
         barmode="overlay",
-        xaxis={"title": f"{distance} ({'larger' if inverted else 'smaller'} is closer)"},
+        xaxis={
+            "title": f"{distance}<br>({'larger' if inverted else 'smaller'} is closer)",
+            "range": [histogram.low, histogram.high],
+        },
         yaxis={"title": "share of pairs", "tickformat": ".0%"},
-        legend={"orientation": "h", "y": -0.25},
+        legend={"orientation": "h", "y": -0.3},
         margin={"l": 10, "r": 10, "t": 60, "b": 10},
         showlegend=True,
         meta={"x": distance, "y": "share of pairs"},

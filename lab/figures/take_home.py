@@ -32,6 +32,8 @@ def as_csv(figure: go.Figure) -> str:
 def rows(name: str, columns: list[Any], extra: Any) -> Iterator[list[Any]]:
     """One list a point."""
     for i, point in enumerate(zip(*columns, strict=True)):
+        if None in point:
+            continue  # an entry of the legend
         yield [name, *map(plain, point), *map(plain, () if extra is None else extra[i])]
 
 

@@ -70,7 +70,7 @@ def test_figures_follow_the_step_in_view_and_the_choice_of_view():
 
     at.get_by_key("figures.view in space").set_value("space").run()
     healthy(at)
-    assert titles(at)[0] == "3-D at step 6"
+    assert titles(at)[0] == "3-D map at step 6"
     assert "own three coordinates" in texts(at)
 
     at.get_by_key("figures.view in space").set_value("tsne").run()
@@ -85,8 +85,8 @@ def test_figures_follow_the_step_in_view_and_the_choice_of_view():
         "t-SNE at step 20",
         "Neighbours kept by t-SNE, step 20",
         "Norms of the embeddings",
-        "The pairs by Euclidean distance",
-        "The pairs by cosine similarity",
+        "Pairs by Euclidean distance",
+        "Pairs by cosine similarity",
     ]
     said = texts(at)
     assert "It started from the layout of step 6" in said

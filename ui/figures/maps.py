@@ -72,7 +72,7 @@ def chosen_view(now: Moment) -> View | None:
     """Draws the choice of the view and its options; None when there is no such map, which is said."""
     titles = {"plane": "Two coordinates" if now.size <= 2 else "PCA"}
     if now.size >= 3:
-        titles["space"] = "3-D" if now.size == 3 else "PCA in 3-D"
+        titles["space"] = "3-D map" if now.size == 3 else "PCA in 3-D"
     titles |= {name: method.title for name, method in METHODS.items()}
     name = st.segmented_control(
         "View",
@@ -154,7 +154,15 @@ def option(param: Param, key: str) -> Any:
     kind = int if param.kind == "int" else float
     step = kind(param.step or 1)
     return st.slider(
-        param.title, kind(low), kind(high), param.default, step, key=key, help=help_text(param), width=220
+        param.title,
+        kind(low),
+        kind(high),
+        param.default,
+        step,
+        format="%g",
+        key=key,
+        help=help_text(param),
+        width=220,
     )
 
 
@@ -192,7 +200,10 @@ def coloured(both: Neighbourhoods | None, k: int, by: str) -> Colouring | None:
     """The number behind a colouring; None colours by class."""
     if both is None or by == CLASS:
         return None
-    return Colouring(by, both.kept_by_point(k) if by == KEPT else both.trust_by_point(k))
+    if by == KEPT:
+        return Colouring(by, both.kept_by_point(k))
+    trust = both.trust_by_point(k)
+    return Colouring(by, trust, low=min(0.9, np.floor(10 * trust.min()) / 10))
 
 
 def draw_map(
@@ -217,7 +228,8 @@ def draw_map(
         colouring=colouring,
         dark=is_dark(),
     )
-    words = f"{view.note} {map_words(recording.labels, recording.class_names, now.standing)}"
+    standing = None if now.standing is None else now.standing.of(rows)
+    words = f"{view.note} {map_words(classes, recording.class_names, standing)}"
     state = show(figure, words, "map", f"map-step-{now.frame.step}", 600, choose=not space)
     if space:
         return

@@ -92,12 +92,12 @@ def distances(now: Moment) -> None:
     """The loss's own distance of positive and negative pairs."""
     from lab.figures.pair_distances import pair_distances
     from lab.moment_words import distances_words
-    from ui.figures.show import show
+    from ui.figures.show import is_dark, show
 
     frame, told = now.frame, about(now)
     inverted, distance = bool(told["inverted"]), str(told["distance"])
     title = f"Pairs at step {frame.step}"
-    figure = pair_distances(frame.histogram, frame.marks, distance, inverted, title)
+    figure = pair_distances(frame.histogram, frame.marks, distance, inverted, title, is_dark())
     words = distances_words(frame.histogram, frame.marks, inverted)
     show(figure, words, "distances", f"pairs-step-{frame.step}")
 

@@ -12,13 +12,16 @@ from lab.figures.pair_distances import pair_distances
 from lab.norm_words import distance_sentences, norm_sentences
 from lab.norms import OUTPUTS, comparison, norm_lesson
 from losslib.types import Mark
-from ui.figures.show import show
+from ui.figures.show import is_dark, show
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from lab.norms import NormLesson, Separation
+
+
+HEIGHT = 380
 
 
 def norms_and_distances(
@@ -38,21 +41,19 @@ def norms_and_distances(
         file: what saved files are called.
     """
     lesson = norm_lesson(embeddings, labels)
-    upper = st.columns(2)
-    with upper[0]:
-        figure = norm_histogram(lesson, output)
-        show(figure, " ".join(norm_sentences(lesson, output)), f"{name} lengths", f"{file}-norms", 320)
-    with upper[1]:
-        table(embeddings, labels)
-    said = distance_sentences(lesson)
-    for column, side, note in zip(
-        st.columns(2), (lesson.euclidean, lesson.cosine), notes(lesson), strict=True
-    ):
+    columns = st.columns(3)
+    first, *further = norm_sentences(lesson, output)
+    with columns[0]:
+        show(
+            norm_histogram(lesson, output, dark=is_dark()), first, f"{name} lengths", f"{file}-norms", HEIGHT
+        )
+    for column, side, note in zip(columns[1:], (lesson.euclidean, lesson.cosine), notes(lesson), strict=True):
         with column:
-            title = f"The pairs by {side.title}"
-            drawn = pair_distances(side.histogram, best(side), side.title, side.inverted, title)
-            show(drawn, note, f"{name} {side.title}", f"{file}-{side.title.split()[0].lower()}", 360)
-    st.markdown("\n".join(f"- {sentence}" for sentence in said))
+            title = f"Pairs by {side.title}"
+            drawn = pair_distances(side.histogram, best(side), side.title, side.inverted, title, is_dark())
+            show(drawn, note, f"{name} {side.title}", f"{file}-{side.title.split()[0].lower()}", HEIGHT)
+    st.markdown("\n".join(f"- {sentence}" for sentence in (*further, *distance_sentences(lesson))))
+    table(embeddings, labels)
 
 
 def best(side: Separation) -> tuple[Mark, ...]:

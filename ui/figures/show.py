@@ -33,7 +33,7 @@ def show(figure: go.Figure, words: str, name: str, file: str, height: int = 400,
     """
     options: dict[str, Any] = {"on_select": "rerun"} if choose else {}
     state = st.plotly_chart(figure, key=f"figure {name}", height=height, **options)
-    with st.container(horizontal=True, vertical_alignment="top"):
+    with st.container(horizontal=True, wrap=False):
         st.markdown(words, width="stretch")
         with st.popover("Save", type="tertiary", help="This figure as a page, or its data as a table"):
             st.caption(SAVE)

@@ -43,7 +43,7 @@ def test_distances_are_shares_at_the_middle_of_their_bins():
     assert figure.data[0].y.tolist() == [0.75, 0.25]
     assert figure.data[1].y.tolist() == [0.0, 1.0]
     assert [shape.x0 for shape in figure.layout.shapes] == [1.5]
-    assert figure.layout.xaxis.title.text == "cosine similarity (larger is closer)"
+    assert figure.layout.xaxis.title.text == "cosine similarity<br>(larger is closer)"
 
 
 def test_distances_of_one_pair_and_of_none():
