@@ -62,7 +62,7 @@ def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight,
     if frame is not None:
         config = recording.config
         found += [
-            _no_positives(frame),
+            _no_positives(config, frame),
             _collapse(recording, frame),
             _flat(config, frame),
             _vanished(recording, frame),
@@ -81,11 +81,15 @@ def _divergence(recording: Recording) -> Insight | None:
     return Insight("divergence", recording.reason, "learning_rate", rate, cure)
 
 
-def _no_positives(frame: Frame) -> Insight | None:
-    labels = frame.batch.labels.tolist()
-    if len(set(labels)) < len(labels):
+def _no_positives(config: RunConfig, frame: Frame) -> Insight | None:
+    rows = len(frame.batch.labels)
+    if frame.batch.positive.any():
         return None
-    sentence = f"No positive pair in the batch: all {len(labels)} samples have different labels."
+    if config.pairing == "continuous":
+        sentence = f"No positive pair in the batch: no two of {rows} labels are within {config.delta:g}."
+        wider = Cure("Let positives differ by more.", "delta", f"{2 * config.delta or 0.05:g}")
+        return Insight("no_positives", sentence, "active_share", frame.active_share, wider)
+    sentence = f"No positive pair in the batch: all {rows} samples have different labels."
     cure = Cure("Draw at least two samples a class.", "per_class", "4")
     return Insight("no_positives", sentence, "active_share", frame.active_share, cure)
 
@@ -176,8 +180,8 @@ def _low_temperature(config: RunConfig, frame: Frame) -> Insight | None:
 
 def _negatives_seen(frame: Frame) -> float:
     """Mean number of negatives an anchor has above 1 % of its heaviest one's weight; NaN without any."""
-    labels, weights = frame.batch.labels, frame.batch.weights.astype(float)
-    weights[labels[:, None] == labels[None]] = 0
+    weights = frame.batch.weights.astype(float)
+    weights[frame.batch.positive] = 0
     largest = weights.max(axis=1, keepdims=True)
     moved = largest[:, 0] > 0
     seen = (weights > 0.01 * largest).sum(axis=1)

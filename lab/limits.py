@@ -8,9 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lab.config import RunConfig
+from lab.pairing import RULES
 from lab.recording import EMBEDDING_BYTES, FRAME_BYTES
+from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param, positive
+
+TRIPLET_MINERS = ("AngularMiner", "TripletMarginMiner")
 
 
 class LimitError(ParameterError):
@@ -72,8 +76,26 @@ class Limits:
 
 def estimated_bytes(config: RunConfig) -> int:
     """About the memory a run takes: its recording, its batch's matrices, its weights."""
-    matrices = 12 * 4 * config.batch**2
+    matrices = 12 * 4 * rows_of_batch(config) ** 2 + 4 * 3 * 8 * written_triplets(config)
     weights = 4 * 4 * (200_000 + 200 * config.dim)
     if config.encoder == "free":
         weights = 4 * 4 * config.dim * 10_000
     return FRAME_BYTES + EMBEDDING_BYTES + matrices + weights
+
+
+def rows_of_batch(config: RunConfig) -> int:
+    """Embeddings of a batch: one a sample, or one a view."""
+    return config.batch * (2 if RULES[config.pairing].views else 1)
+
+
+def written_triplets(config: RunConfig) -> int:
+    """About how many triplets a miner writes out at most; without one, or with one pair an anchor, none."""
+    if config.miner in ("none", "BatchHardMiner", "BatchEasyHardMiner"):
+        return 0
+    rows, most = rows_of_batch(config), config.miner_values["tuples_per_anchor"]
+    if config.miner not in TRIPLET_MINERS and catalog.get(config.loss).family != "triplet":
+        return 0  # pairs stay pairs
+    of_anchor = rows**2 // 8  # a quarter of the batch positives, half of it negatives
+    if config.miner not in TRIPLET_MINERS:
+        most = most if isinstance(most, str) else most**2
+    return rows * (of_anchor if isinstance(most, str) else min(int(most), of_anchor))
