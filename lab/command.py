@@ -86,7 +86,8 @@ def _texts(options: argparse.Namespace) -> dict[str, str]:
     data = texts.get("data", str(settings()["data"].default))
     loss = texts.get("loss", str(settings()["loss"].default))
     datasets.get(data), catalog.get(loss)
-    miner = settings()["miner"].parse(texts.get("miner", NO_MINER), "run")
+    miner = texts.get("miner", NO_MINER)
+    miner = miner if miner in catalog.miners() else NO_MINER  # refused with the other settings
     if options.events is not None:
         texts[EVENTS] = options.events
     for assignment in options.set:

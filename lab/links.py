@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
@@ -133,12 +134,18 @@ def _options(
 
 
 def _closest(name: str, text: str) -> str:
-    """For an unknown loss or data set, the sentence that names near misses."""
+    """For an unknown loss, data set or miner, the sentence that names near misses."""
     try:
-        {"loss": catalog.get, "data": datasets.get}.get(name, str)(text)
+        {"loss": catalog.get, "data": datasets.get, "miner": _miner}.get(name, str)(text)
     except ParameterError as error:
         return str(error)
     return ""
+
+
+def _miner(text: str) -> None:
+    near = difflib.get_close_matches(text, (NO_MINER, *catalog.miners()), n=2, cutoff=0.5)
+    if near:
+        raise ParameterError(f"no miner is called {text!r}; did you mean {' or '.join(near)}?")
 
 
 def _event_text(event: Event, loss: str) -> str:

@@ -80,6 +80,17 @@ def test_it_writes_config_frames_and_final(tmp_path: Path) -> None:
         (["--data", "blobs", "--set", "classes=1"], "classes must be a whole number from 2 to 40, got 1"),
         (["--data", "moons", "--encoder", "cnn"], "the CNN needs images, and moons has none"),
         (["--events", "4:squared=1"], "'squared' cannot change while it trains"),
+        (["--events", "9999:lr=0.1"], "--events: step 9999 is after the last step, 300"),
+        (["--events", ","], "events: expected step:name=value, such as 40:lr=0.001, got ','"),
+        (["--pairing", "continuous"], "needs a continuous label, and mnist has none; choose data=swiss_roll"),
+        (["--pairing", "views", "--encoder", "free"], "free points have no input to augment"),
+        (["--miner", "BatchHardMine"], "did you mean BatchHardMiner"),
+        (["--set", "type_of_triplets=all"], "neither ContrastiveLoss nor mnist has an option"),
+        (
+            ["--miner", "TripletMarginMiner", "--set", "margin=wide"],
+            "margin must be a finite number, got 'wide'",
+        ),
+        (["--label-fraction", "2"], "label_fraction must be a number >= 0 and <= 1, got 2"),
         (["--json", "/no/such/folder/out.json"], "--json: there is no folder /no/such/folder"),
         (["--json", "."], "--json: cannot write . (Is a directory)"),
         (["--recording", "/no/such/folder/run.npz"], "--recording: there is no folder /no/such/folder"),
@@ -104,6 +115,23 @@ def test_a_bad_option_from_the_shell_shows_no_traceback() -> None:
     )
     assert done.returncode == 2
     assert done.stderr == "error: run: dim must be a whole number from 2 to 512, got 1\n"
+
+
+def test_pairing_and_miner_reach_the_run_and_the_file_has_the_name_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, recording = tmp_path / "out.json", tmp_path / "run.zip"
+    options = ["--data", "swiss_roll", "--set", "points=400", "--batch", "32", "--steps", "2", "--quiet"]
+    options += ["--pairing", "continuous", "--delta", "0.2", "--miner", "BatchEasyHardMiner"]
+    options += ["--set", "pos_strategy=hard", "--json", str(target), "--recording", str(recording)]
+    assert main(options) == 0
+    config = RunConfig.from_dict(strict(target.read_text(encoding="utf-8"))["config"])
+    assert (config.pairing, config.delta, config.miner) == ("continuous", 0.2, "BatchEasyHardMiner")
+    assert config.miner_options == (("pos_strategy", "hard"),)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.json", "run.zip"]
+    # about 2 delta - delta^2 of the pairs of an even spread from 0 to 1 are within delta
+    assert "(chance 0.36)" in capsys.readouterr().out
+    assert Recording.load(recording).chance == pytest.approx(0.36, abs=0.01)
 
 
 def test_divergence_is_said_and_the_json_stays_valid(

@@ -107,7 +107,7 @@ def test_a_miner_and_its_options_come_from_the_link_and_turn_by_hand(opened):
         ({"data": "moons", "pairing": "views", "encoder": "free"}, "Free points have no input to augment"),
         ({"data": "moons", "pairing": "views", "loss": "ArcFaceLoss"}, "ArcFaceLoss needs the class of each"),
         ({"data": "moons", "loss": "GE2ELoss", "miner": "BatchHardMiner"}, "takes no pairs or triplets"),
-        ({"data": "moons", "miner": "BatchHardMine"}, "miner must be"),
+        ({"data": "moons", "miner": "BatchHardMine"}, "did you mean BatchHardMiner"),
         ({"data": "moons", "pairing": "semi", "label_fraction": "1.5"}, "label_fraction must be a number"),
     ],
 )
