@@ -178,6 +178,14 @@ class CrossBatchMemory(nn.Module):
         self.position = (self.position + count) % self.memory_size
         self.fill = min(self.fill + count, self.memory_size)
 
+    def remembered(self) -> tuple[Tensor, Tensor, int, int]:
+        """What it holds now, for `recall`. Nothing is copied: a later batch makes new tensors."""
+        return self.embedding_memory, self.label_memory, self.position, self.fill
+
+    def recall(self, state: tuple[Tensor, Tensor, int, int]) -> None:
+        """Hold again what it held then, as if no batch had come since."""
+        self.embedding_memory, self.label_memory, self.position, self.fill = state
+
     def get_extra_state(self) -> Tensor:
         """Position and fill, for the state dict."""
         return torch.tensor([self.position, self.fill])

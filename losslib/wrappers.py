@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from losslib.cross_batch_memory import CrossBatchMemory
 from losslib.errors import ParameterError, ShapeError
 from losslib.terms import Term
 
@@ -70,6 +71,9 @@ class MultipleLosses(nn.Module):
     miners: by the same names (or a list with None for gaps), each called on embeddings and labels (and the
         reference set where there is one) for that loss's index tuple.
     weights: numbers by the same names, or a list; 1 each when None.
+
+    A call changes the memories inside (`CrossBatchMemory`, however deep) all together or, where one of the
+    losses fails, not at all.
     """
 
     def __init__(
@@ -106,6 +110,23 @@ class MultipleLosses(nn.Module):
         ref_labels: Tensor | None = None,
     ) -> Tensor:
         """The weighted sum, 0-d. Raises ValueError when both an index tuple and miners are given."""
+        memories = [module for module in self.modules() if isinstance(module, CrossBatchMemory)]
+        before = [memory.remembered() for memory in memories]
+        try:
+            return self._total(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        except BaseException:
+            for memory, state in zip(memories, before, strict=True):
+                memory.recall(state)
+            raise
+
+    def _total(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None,
+        indices_tuple: Any,
+        ref_emb: Tensor | None,
+        ref_labels: Tensor | None,
+    ) -> Tensor:
         total: Tensor | None = None
         for name, loss in self.losses.items():
             indices = self._indices(name, embeddings, labels, indices_tuple, ref_emb, ref_labels)

@@ -212,6 +212,29 @@ class TestTransaction:
         untroubled(x, y)
         torch.testing.assert_close(memory(u, v), untroubled(u, v))
 
+    def test_memories_inside_other_losses_change_all_together_or_not_at_all(self) -> None:
+        def fails(*_: Any) -> None:
+            raise RuntimeError("no")
+
+        first, second = (CrossBatchMemory(loss, 4, 8) for loss in (ContrastiveLoss(), NTXentLoss()))
+        both = MultipleLosses({"first": MultipleLosses([first]), "second": second})
+        (x, y), (u, v) = batches(7, [3, 3])
+        both(x, y)
+        before = copy.deepcopy(both.state_dict())
+        second.miner = fails
+        with pytest.raises(RuntimeError):
+            both(u, v)
+        assert (first.fill, second.fill) == (3, 3)
+        for name, value in both.state_dict().items():
+            assert torch.equal(value, before[name]), name
+        second.miner = None
+        alone = CrossBatchMemory(ContrastiveLoss(), 4, 8)
+        alone(x, y)
+        both(u, v)
+        alone(u, v)
+        assert torch.equal(first.embedding_memory, alone.embedding_memory)
+        assert (first.position, first.fill) == (6, 6)
+
     def test_terms_alone_are_not_remembered(self) -> None:
         memory = CrossBatchMemory(ContrastiveLoss(), 4, 8)
         memory.loss_terms(*batches(7)[0])

@@ -229,13 +229,15 @@ def test_masks_stand_for_the_index_tuples_they_write_out(name: str) -> None:
     masks = pairs.within_delta(torch.linspace(0, 1, 24, dtype=torch.float64) ** 2, 0.12)
     loss = catalog.get(name)().double()
     values, gradients = [], []
-    for given in (masks, masks.indices()):
+    labels = torch.arange(24) // 3
+    for named, given in ((None, masks), (None, masks.indices()), (labels, masks), (labels, masks.indices())):
         leaf = x.clone().requires_grad_()
-        value = loss(leaf, indices_tuple=given)
+        value = loss(leaf, named, given)
         values.append(value.detach())
         gradients.append(torch.autograd.grad(value, leaf)[0])
-    torch.testing.assert_close(values[0], values[1], rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-8, atol=1e-10)
+    for first, second in ((0, 1), (2, 3)):  # the labels beside the pairs change nothing but in N-pairs
+        torch.testing.assert_close(values[first], values[second], rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(gradients[first], gradients[second], rtol=1e-8, atol=1e-10)
 
 
 def test_masks_of_a_reference_set_and_masks_that_do_not_fit() -> None:
