@@ -13,16 +13,17 @@ SUMMARY = (
 
 with page(TITLE, SUMMARY):
     from losslib.errors import ParameterError
+    from ui.playground import link
     from ui.playground import page as playground
 
-    refused = playground.refusals()
-    placement, more = playground.placement_of_link()
+    refused = link.refusals()
+    placement, more = link.placement_of_link()
     notice = st.container()
-    playground.tell(notice, [*refused, *more])
     names, space, normalise = playground.setup_controls()
     view, options = st.columns([4, 1], gap="large")
     with options:
         losses = playground.option_controls(names)
+    link.tell(notice, [*refused, *more], (losses, space, normalise, placement))
     with view:
         try:
             setup, said = playground.setup_of(losses, space, normalise)

@@ -26,12 +26,8 @@ def answer(setup: Setup, message: dict[str, Any]) -> dict[str, Any]:
     """
     number, placement, selected = read_place(setup, message)
     if message.get("do") == "step":
-        rate, follow = message.get("rate"), message.get("follow")
-        if not is_number(rate) or not RATES[0] <= rate <= RATES[1]:
-            raise ParameterError(f"rate: expected a number from {RATES[0]:g} to {RATES[1]:g}")
-        if not is_index(follow, len(setup.losses)):
-            raise ParameterError("follow: expected the place of a loss, from 0")
-        placement = step(built(setup.losses[follow], setup.normalise), placement, setup.space, float(rate))
+        follow, rate = read_step(setup, message)
+        placement = step(built(setup.losses[follow], setup.normalise), placement, setup.space, rate)
     losses = [told(setup, place, placement, selected) for place in range(len(setup.losses))]
     return {"id": number, "points": [list(point) for point in placement.points], "losses": losses}
 
@@ -80,6 +76,16 @@ def read_place(setup: Setup, message: dict[str, Any]) -> tuple[int, Placement, i
     if not is_index(selected, len(placement.points)):
         raise ParameterError("selected: expected the place of a point, from 0")
     return int(number or 0), placement, int(selected or 0)
+
+
+def read_step(setup: Setup, message: dict[str, Any]) -> tuple[int, float]:
+    """The loss to descend on and the rate. Raises ParameterError for a wrong one."""
+    rate, follow = message.get("rate"), message.get("follow")
+    if not is_number(rate) or not RATES[0] <= float(rate or 0) <= RATES[1]:
+        raise ParameterError(f"rate: expected a number from {RATES[0]:g} to {RATES[1]:g}")
+    if not is_index(follow, len(setup.losses)):
+        raise ParameterError("follow: expected the place of a loss, from 0")
+    return int(follow or 0), float(rate or 0)
 
 
 def regions(setup: Setup, message: dict[str, Any]) -> tuple[int, int, list[Region]]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from lab.playground.placement import CIRCLE, Placement, settled
 
 _LOG = logging.getLogger("losslab")
+NOTHING = 1e-14  # under it a value, gradient or weight is rounding
 Point = tuple[float, float]
 
 
@@ -110,7 +111,7 @@ def pulls_of(loss: Any, embeddings: Tensor, labels: Tensor) -> tuple[Pull, ...]:
         strict=True,
     )
     pulls = (Pull(i, j, same, value, w, (w < 0) == inverted) for i, j, same, value, w in table)
-    pulls = (pull for pull in pulls if pull.weight)  # the two directions may cancel out
+    pulls = (pull for pull in pulls if abs(pull.weight) > NOTHING)  # the two directions may cancel out
     return tuple(sorted(pulls, key=lambda pull: -abs(pull.weight)))
 
 

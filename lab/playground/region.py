@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lab.playground.evaluate import value_and_gradient
+from lab.playground.evaluate import NOTHING, value_and_gradient
 from lab.playground.placement import CIRCLE, REACH, Placement
 from lab.playground.setup import sees_directions_only
 
 MOVES, ALONE, ZERO = 0, 1, 2  # it has a gradient; it has none; the whole loss is 0
-NOTHING = 1e-15
 CELLS, COARSE = 20, 8  # of the plane's square each way; softmax kinds hardly ever rest
 TURNS = 72
 HALVINGS = 5

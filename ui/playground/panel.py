@@ -58,7 +58,7 @@ def board(data: dict[str, Any], on_told: Callable[[dict[str, Any]], None]) -> No
     def asked() -> None:
         st.session_state[ASKED] = st.session_state[KEY].get("ask")
 
-    events = {"on_told_change": told, "on_fallback_change": fall_back, "on_ask_change": asked}
+    events: dict[str, Any] = {"on_told_change": told, "on_fallback_change": fall_back, "on_ask_change": asked}
     if st.session_state.get(FALLBACK):
         st.fragment(_answered)(data, events)
     else:

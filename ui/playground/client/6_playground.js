@@ -305,7 +305,7 @@ class Playground {
     this.find("reset").disabled = !this.steps;
     this.find("run").textContent = this.playing ? "Pause" : "Play";
     this.find("status").textContent = `step ${this.steps}` + (this.ended ? `, ${this.ended}` : "");
-    Object.assign(this.root.dataset, { step: this.steps, playing: Boolean(this.playing), points: count, version: this.version });
+    Object.assign(this.root.dataset, { space: this.space, step: this.steps, playing: Boolean(this.playing), points: count, version: this.version });
     const kinds = Array.from({ length: CLASSES }, (_, c) => [c, `${c + 1} (${classShape(c)})`]);
     if (!this.find("class").options.length) this.choices("class", kinds, 0);
     this.find("class").value = String(this.points[this.selected].c);
