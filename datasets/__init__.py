@@ -51,7 +51,7 @@ def get(name: str) -> DatasetSpec:
     return known[name]
 
 
-def load(name: str, seed: int = 0, **options: Any) -> Dataset:
+def load(name: str, /, seed: int = 0, **options: Any) -> Dataset:
     """The data set; equal arguments give equal arrays, and the same object while it is cached.
 
     Args:

@@ -35,7 +35,7 @@ class Advice:
         share: share of pairs that have a gradient now, from 0 to 1.
         values: grid of values, ascending.
         shares: share at each.
-        range: ends of the range with 10 to 60 % of the pairs, or None where there is none.
+        range: ends of the range with 10 to 60% of the pairs, or None where there is none.
     """
 
     option: str
@@ -53,16 +53,16 @@ class Advice:
             low, high = min(self.shares), max(self.shares)
             return (
                 f"Between {self.option} {self.values[0]:.3g} and {self.values[-1]:.3g} from {low:.0%} to "
-                f"{high:.0%} of the pairs have a gradient, never 10 to 60 %; {now}."
+                f"{high:.0%} of the pairs have a gradient, never 10 to 60%; {now}."
             )
         low, high = self.range
         if low <= self.now <= high:
             return (
-                f"{now}: within {low:.3g} to {high:.3g}, where 10 to 60 % do. More would let easy pairs "
+                f"{now}: within {low:.3g} to {high:.3g}, where 10 to 60% do. More would let easy pairs "
                 "drown the hard ones, fewer teach little."
             )
         return (
-            f"{now}. At these distances {self.option} from {low:.3g} to {high:.3g} would give 10 to 60 % of "
+            f"{now}. At these distances {self.option} from {low:.3g} to {high:.3g} would give 10 to 60% of "
             "the pairs a gradient."
         )
 

@@ -9,6 +9,7 @@ control of a page and the contract test that feeds a bad value.
 from __future__ import annotations
 
 import math
+import re
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -190,6 +191,30 @@ class Choice(Domain):
 
     def examples_out(self) -> tuple[Any, ...]:
         return ("no such choice", math.nan, None) if None not in self.values else ("no such choice", math.nan)
+
+
+class Text(Domain):
+    """Texts that a regular expression matches whole; `said` is the rule in words."""
+
+    kind = "text"
+
+    def __init__(self, pattern: str, said: str, examples: tuple[str, ...]) -> None:
+        self.pattern, self.said, self.examples = re.compile(pattern), said, examples
+
+    def contains(self, value: Any) -> bool:
+        return isinstance(value, str) and self.pattern.fullmatch(value) is not None
+
+    def describe(self) -> str:
+        return self.said
+
+    def parse(self, text: str) -> str:
+        return text
+
+    def examples_in(self) -> tuple[Any, ...]:
+        return self.examples
+
+    def examples_out(self) -> tuple[Any, ...]:
+        return (None, 1, "\n", math.nan)
 
 
 class Either(Domain):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import datasets
+from datasets import file
 from datasets.tables import parse_bytes
 from losslib.errors import ParameterError
 
@@ -17,6 +18,7 @@ NAMES = (
     "blobs",
     "checkerboard",
     "digits",
+    "file",
     "imbalanced",
     "mnist",
     "moons",
@@ -200,3 +202,27 @@ def test_parse_bytes_reads_one_to_three_digits_and_refuses_the_rest() -> None:
     for bad in (b"1,,2\n", b"1000,2\n"):
         with pytest.raises(ValueError, match="one to three digits"):
             parse_bytes(bad)
+
+
+def test_a_file_is_known_once_it_was_offered() -> None:
+    digest = "00112233445566aa"
+    with pytest.raises(ParameterError, match=rf"needs the file v\.csv \(digest {digest}\).*Check page"):
+        datasets.load("file", 0, digest=digest, name="v.csv")
+    made = datasets.load("moons", 7)
+    file.offer(digest, lambda seed: made)
+    assert datasets.load("file", 0, digest=digest, name="v.csv") is made
+    with pytest.raises(ParameterError, match="16 digits and letters"):
+        datasets.load("file", 0, digest="../../etc/passwd")
+
+
+def test_the_file_not_used_for_longest_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file, "_OFFERED", file.OrderedDict())
+    made = datasets.load("moons", 7)
+    names = [f"{at:016x}" for at in range(file.MOST + 1)]
+    for name in names[:-1]:
+        file.offer(name, lambda seed: made)
+    file.load(0, names[0], "")
+    file.offer(names[-1], lambda seed: made)
+    assert file.load(0, names[0], "") is made
+    with pytest.raises(ParameterError):
+        file.load(0, names[1], "")

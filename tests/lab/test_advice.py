@@ -1,4 +1,4 @@
-"""The range of a margin or temperature in which 10 to 60 % of the pairs have a gradient."""
+"""The range of a margin or temperature in which 10 to 60% of the pairs have a gradient."""
 
 import math
 

@@ -287,6 +287,8 @@ def test_an_upload_is_a_data_set() -> None:
     upload = understand(("v.csv", csv() * 5), ("l.csv", "\n".join(LABELS * 5).encode()))
     data = upload.dataset(seed=3)
     assert data.inputs.shape == (30, 2)
+    moved = np.tile(VECTORS, (5, 1)) - VECTORS.mean(axis=0)
+    assert data.inputs == pytest.approx(moved / VECTORS.std(), rel=1e-5)
     assert len(data.train) == len(data.held_out) + 6 == 18
     assert sorted([*data.train, *data.held_out]) == list(range(30))
     assert np.bincount(data.labels[data.held_out]).tolist() == [4, 4, 4]

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from datasets import file
 from lab.uploads import Upload, UploadError, UploadLimits, understand
 from lab.uploads.read import ENDINGS
 from ui.check.sections import sections
@@ -22,6 +23,7 @@ def show() -> None:
     if upload is None:
         return
     understood(upload)
+    doors(upload)
     sections(upload)
 
 
@@ -117,3 +119,27 @@ def understood(upload: Upload) -> None:
         st.dataframe(rows | head, hide_index=True)
         if size > 8:
             st.caption(f"The first 8 of {size} numbers of the first five vectors.")
+
+
+def doors(upload: Upload) -> None:
+    """On to Train, with a head on these vectors; and a way to have the files forgotten."""
+    file.offer(upload.digest, upload.dataset)
+    query = {"data": "file", "file.digest": upload.digest, "file.name": upload.name[:80]}
+    if not upload.has_labels:
+        query |= {"pairing": "views"}
+    with st.container(horizontal=True):
+        st.page_link(
+            "pages/train.py",
+            label="Train a head on these vectors",
+            icon=":material/play_circle:",
+            query_params=query,
+            help="The link also works elsewhere, once the same file was dropped there.",
+        )
+        if upload is st.session_state.get(UPLOAD):
+            st.button("Forget these files", on_click=forget, type="tertiary")
+
+
+def forget() -> None:
+    """Nothing of the upload is kept in the session."""
+    for key in (UPLOAD, COLUMN, "check.asked"):
+        st.session_state.pop(key, None)

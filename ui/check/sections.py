@@ -39,10 +39,11 @@ def quality(upload: Upload) -> None:
     """The measures, each with its reference."""
     st.subheader("How good they are", anchor=False)
     found = measured(upload.digest, upload)
-    columns = st.columns(5)
-    for at, (name, text, reference) in enumerate(found):
-        columns[at % 5].metric(name, text, help=glossary_text(name))
-        columns[at % 5].caption(reference)
+    with st.container(horizontal=True):
+        for name, text, reference in found:
+            with st.container(width=150):
+                st.metric(name, text, help=glossary_text(name))
+                st.caption(reference)
 
 
 def glossary_text(name: str) -> str | None:
@@ -175,7 +176,7 @@ def counted(digest: str, name: str, _upload: Upload) -> Any:
 
 @st.cache_data(max_entries=32, show_spinner="Measuring")
 def advised(digest: str, name: str, options: tuple[tuple[str, Any], ...], _upload: Upload) -> list[str]:
-    """In which range of each option 10 to 60 % of the pairs have a gradient."""
+    """In which range of each option 10 to 60% of the pairs have a gradient."""
     from lab.advice import advise
 
     found = advise(name, dict(options), torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels))
@@ -203,7 +204,7 @@ def embedding_map(upload: Upload) -> None:
         dark=is_dark(),
     )
     words = f"The plane holds {min(share, 1):.0%} of the variance; {len(chosen):,} vectors are drawn."
-    show(figure, words, "check map", "map", 560)
+    show(figure, words, "check map", "map", 480)
 
 
 def hard(upload: Upload) -> None:

@@ -1,0 +1,165 @@
+"""The Check page: audits, uploads that stay through every step, refusals in a sentence."""
+
+import io
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lab.config import RunConfig
+from lab.run import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+MINE = "my files"
+LABELS = b"0\n1\n2\n" * 4
+
+
+def vectors(count=12, size=3, seed=112):
+    return np.round(np.random.default_rng(seed).normal(size=(count, size)), 4)
+
+
+def csv(array):
+    return "\n".join(",".join(map(str, row)) for row in array.tolist()).encode()
+
+
+def opened(view="Check my embeddings"):
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at.switch_page("pages/check.py")
+    at.query_params["check.view"] = view
+    return at.run()
+
+
+def with_files(first, second=None):
+    at = opened()
+    at = by_label(at.segmented_control, "Embeddings").set_value(MINE).run()
+    at = at.file_uploader[0].upload(*first).run()
+    return at.file_uploader[1].upload(*second).run() if second else at
+
+
+def by_label(elements, label):
+    return next(one for one in elements if one.label == label)
+
+
+def texts(at):
+    return " ".join(one.value for kind in ("markdown", "caption", "info") for one in at.get(kind))
+
+
+def values(at):
+    return {metric.label: metric.value for metric in at.metric}
+
+
+def test_the_audit_of_every_option_is_the_library_s():
+    at = opened("Audit a loss")
+    assert not at.exception
+    assert "0 failed" in at.success[0].value
+    at = at.get_by_key("check.loss").set_value("TripletMarginLoss").run()
+    at = at.get_by_key("check.TripletMarginLoss.margin").set_value(0.5).run()
+    assert "0 failed" in at.success[0].value
+    assert "python -m losslib.check TripletMarginLoss --set margin=0.5" in [one.value for one in at.code]
+    names = [expander.label for expander in at.expander]
+    assert "finite differences: passed" in names
+    assert any(label.startswith("device: ") for label in names)
+
+
+def test_the_example_shows_everything_at_once():
+    at = opened()
+    assert not at.exception
+    assert not at.error
+    assert "1,797 vectors of 64 numbers, 10 classes" in texts(at)
+    # nearest neighbours of raw digits are right in 98.9 % (a well-known figure of this set)
+    assert values(at)["recall@1"] == "98.9%"
+    assert len(at.get("plotly_chart")) == 5
+
+
+def test_an_upload_stays_through_every_step():
+    array = vectors()
+    at = with_files(("embeddings.csv", csv(array), "text/csv"), ("labels.csv", LABELS, "text/csv"))
+    assert not at.exception
+    before = values(at)
+    unit = array / np.linalg.norm(array, axis=1, keepdims=True)
+    gaps = np.linalg.norm(unit[:, None] - unit, axis=2) + 9 * np.eye(12)
+    right = np.mean(gaps.argmin(axis=1) % 3 == np.arange(12) % 3)
+    assert before["recall@1"] == f"{right:.1%}"
+    at = at.get_by_key("check.my.ContrastiveLoss.neg_margin").set_value(0.5).run()
+    assert values(at) == before
+    at.switch_page("pages/reference.py")
+    at.run()
+    at.switch_page("pages/check.py")
+    at = at.run()
+    assert not at.exception
+    assert "**embeddings.csv**: 12 vectors of 3 numbers, 3 classes." in texts(at)
+    assert values(at) == before
+    assert values(at.run()) == before
+
+
+def test_a_new_upload_replaces_the_old_one():
+    at = with_files(("a.csv", csv(vectors()), "text/csv"), ("labels.csv", LABELS, "text/csv"))
+    at = at.file_uploader[0].upload("b.csv", csv(vectors(12, 5)), "text/csv").run()
+    assert "**b.csv**: 12 vectors of 5 numbers, 3 classes." in texts(at)
+    assert "a.csv" not in texts(at)
+
+
+def test_a_file_that_cannot_be_read_says_why_and_loses_nothing_else():
+    at = with_files(("v.csv", b"1,2,3\n4,5\n", "text/csv"))
+    assert not at.exception
+    assert [one.value for one in at.error] == [
+        "v.csv, row 1 (line 2 of the file): 2 cells where 3 were expected"
+    ]
+    at = at.file_uploader[0].upload("w.csv", csv(vectors()), "text/csv").run()
+    assert not at.error
+    assert "**w.csv**: 12 vectors of 3 numbers, no labels." in texts(at)
+    assert set(values(at)) == {"Uniformity", "Spread", "Effective rank", "Mean cosine"}
+
+
+def test_the_column_of_labels_can_be_chosen():
+    rows = "\n".join(f"{a},{b},{'xy'[at % 2]},{'pqr'[at % 3]}" for at, (a, b) in enumerate(vectors(12, 2)))
+    at = with_files(("v.csv", ("d0,d1,letter,kind\n" + rows).encode(), "text/csv"))
+    assert "12 vectors of 2 numbers, 3 classes" in texts(at)
+    at = at.get_by_key("check.label column").set_value("letter").run()
+    assert "12 vectors of 2 numbers, 2 classes" in texts(at)
+    at = at.get_by_key("check.label column").set_value("no labels").run()
+    assert "12 vectors of 2 numbers, no labels" in texts(at)
+    at = at.get_by_key("check.label column").set_value("chosen automatically").run()
+    assert "12 vectors of 2 numbers, 3 classes" in texts(at)
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 4), (2, 1), (3, 4)])
+def test_a_few_points_give_a_picture_or_a_sentence(count, size):
+    file = io.BytesIO()
+    np.savez(file, embeddings=vectors(count, size), labels=np.arange(count) % 2)
+    at = with_files(("v.npz", file.getvalue(), "application/zip"))
+    assert not at.exception
+    assert not at.error
+    if count == 1:
+        assert "One vector has no pairs" in texts(at)
+    else:
+        assert len(at.get("plotly_chart")) >= 2
+
+
+def test_a_wrong_link_is_told():
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at.switch_page("pages/check.py")
+    at.query_params["check.loss"] = "NoSuchLoss"
+    at = at.run()
+    assert not at.exception
+    assert "'NoSuchLoss'" in at.warning[0].value
+
+
+def test_an_upload_can_be_trained_on_and_forgotten():
+    at = with_files(("v.csv", csv(vectors()), "text/csv"), ("labels.csv", LABELS, "text/csv"))
+    link = next(one for one in at.main.get("page_link") if one.proto.label.startswith("Train a head"))
+    query = {key: value for key, [value] in parse_qs(link.proto.query_string).items()}
+    assert link.proto.page == "train"
+    config = RunConfig.from_settings(query)
+    assert config.data == "file"
+    run = Run(config)
+    run.start()
+    assert len(run.data) == 12
+    assert run.data.class_names == ("0", "1", "2")
+    at = by_label(at.button, "Forget these files").click().run()
+    at.switch_page("pages/reference.py")
+    at.run()
+    at.switch_page("pages/check.py")
+    assert "Drop a file of vectors" in texts(at.run())
