@@ -22,6 +22,7 @@ from losslib.pair_matrix import Pairs
 from losslib.params import Integer, Param
 from losslib.precision import without_autocast
 from losslib.proxies import ProxyLoss
+from losslib.reducers import MeanReducer
 from losslib.shares import Ledger, share_of
 from losslib.terms import Term
 
@@ -159,6 +160,13 @@ class _Backward:
         """What a chunk adds to the loss, 0-d. Terms that are already reduced are kept apart, once."""
         reducer: Any = self.loss.reducer if "reducer" in self.loss.parts else None
         total = chunk.embeddings.new_zeros(())
+        by_anchor: Any = getattr(self.loss, "terms_by_anchor", None)  # of a loss that reduces itself
+        if by_anchor is not None:
+            distance = self.loss.distance
+            pairs = Pairs(distance(chunk.embeddings, chunk.ref_emb), chunk, distance)
+            for name, (term, weight) in by_anchor(pairs).items():
+                total = total + weight * share_of(MeanReducer(), name, term, ledger, chunk)
+            return total
         for name, term in self.loss.compute(chunk).items():
             if term.reduced:
                 self._keep_penalty(name, term)

@@ -47,7 +47,7 @@ class ThresholdConsistentMarginLoss(PairLoss):
     family = "pair"
     activity = "hinge"
     paper = Paper(
-        "Zhang, Xu, Zhang, Tseng, Vasconcelos, Soatto",
+        "Zhang, Xu, Tang, Fang, Wu, Tighe, Xing",
         2024,
         "Threshold-Consistent Margin Loss for Open-World Deep Metric Learning",
         "https://arxiv.org/abs/2307.04047",
@@ -97,17 +97,21 @@ class ThresholdConsistentMarginLoss(PairLoss):
 
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss`, already reduced."""
-        similarity = pairs.values
-        # NaN keeps no threshold: it stays among the violating pairs
-        near, far = similarity > self.margin_plus, similarity < self.margin_minus
-        low = pairs.over_positives(self.margin_plus - similarity, near.logical_not())
-        high = pairs.over_negatives(similarity - self.margin_minus, far.logical_not())
+        low, high = self._sides(pairs, pairs.values)
         value = self.lambda_plus * ratio(low.sum(), low.count())
         return {"loss": reduced_term(value + self.lambda_minus * ratio(high.sum(), high.count()))}
 
-    def not_by_anchor(self, has_reference: bool) -> str:
-        """Why it does not split by anchor."""
-        return "it is one mean over the violating pairs of all anchors, reduced by itself"
+    def _sides(self, pairs: Pairs, similarity: Tensor) -> tuple[Term, Term]:
+        """The violations of the positives and of the negatives."""
+        # NaN keeps no threshold: it stays among the violating pairs
+        near, far = similarity > self.margin_plus, similarity < self.margin_minus
+        low = pairs.over_positives(self.margin_plus - similarity, near.logical_not())
+        return low, pairs.over_negatives(similarity - self.margin_minus, far.logical_not())
+
+    def terms_by_anchor(self, pairs: Pairs) -> dict[str, tuple[Term, float]]:
+        """Terms and weights: the loss is the weighted sum of the means of the terms. For work in chunks."""
+        low, high = self._sides(pairs, pairs.values)
+        return {"positives": (low, self.lambda_plus), "negatives": (high, self.lambda_minus)}
 
     def value_at_collapse(self, labels: Tensor) -> float:
         """The loss when all embeddings are one unit vector, under the default reducer; labels (B,)."""
