@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from lab.asked import Halves, gradients, samples_of
 from lab.phases import PHASES, OneStep, embedded_again
 from lab.randomness import undisturbed
+from lab.replay import Halves, gradients, samples_of, step_of
 from losslib.proxies import ProxyLoss
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ VIEWS = {
 
 
 def phase_note(run: Run, one: OneStep) -> dict[str, Any]:
-    """What to say about the last phase done: number from 1, name, caption, views, and the step it belongs to."""
+    """What to say about the last phase done: number from 1, name, step, caption, and views it concerns."""
     with undisturbed():
         caption = _CAPTIONS[one.phase](run, one)
     return {
         "number": one.done,
         "of": len(PHASES),
         "name": one.phase,
-        "step": run.steps_done if one is run.last else run.steps_done + 1,
+        "step": step_of(run, one),
         "caption": caption,
         "views": list(VIEWS[one.phase]),
     }
@@ -62,7 +62,7 @@ def _embed(run: Run, one: OneStep) -> str:
 def _pair(run: Run, one: OneStep) -> str:
     loss = copy.deepcopy(run.trainer.loss)
     mined = one.inputs.get("indices_tuple")
-    kept = ""
+    kept, rows = "", len(one.embeddings)
     if run.trainer.miner is not None and mined is not None:
         kind = "triplets" if len(mined) == 3 else "pairs"
         number = len(mined[0]) if len(mined) == 3 else len(mined[0]) + len(mined[2])
@@ -73,13 +73,14 @@ def _pair(run: Run, one: OneStep) -> str:
         active = int((found.active & pairs).sum())
         total = int(pairs.sum())
         share = f"{active / total:.0%}".replace("%", " %") if total else "none"
+        ends = "" if kept else ", each counted from both its ends"
         return (
-            f"{kept}{_count(int(found.positive.sum()))} positive and {_count(int(found.negative.sum()))} negative "
-            f"pairs, each counted from both its ends; {_count(active)} are active ({share})."
+            f"{kept}{_count(int(found.positive.sum()))} positive and {_count(int(found.negative.sum()))} "
+            f"negative pairs{ends}; {_count(active)} are active ({share})."
         )
     if isinstance(loss, ProxyLoss):
-        return f"{kept}Each of {_count(len(one.embeddings))} embeddings meets {_count(len(loss.weight))} proxies."
-    return f"{kept}This loss compares all {_count(len(one.embeddings))} embeddings at once, not pair by pair."
+        return f"{kept}Each of {_count(rows)} embeddings meets {_count(len(loss.weight))} proxies."
+    return f"{kept}This loss compares all {_count(rows)} embeddings at once, not pair by pair."
 
 
 def _loss(run: Run, one: OneStep) -> str:
@@ -133,8 +134,8 @@ def _update(run: Run, one: OneStep) -> str:
     rate = run.recording.latest.learning_rate if run.recording.latest is not None else run.config.lr
     return (
         f"{_NAMES[run.config.optimizer]} at learning rate {short(rate)} moves the batch's embeddings by "
-        f"{short(float(moved.mean()))} on average, {short(float(moved.max()))} at most; on this batch the loss "
-        f"goes from {short(float(one.value))} to {short(again)}."
+        f"{short(float(moved.mean()))} on average, {short(float(moved.max()))} at most; on this batch the "
+        f"loss goes from {short(float(one.value))} to {short(again)}."
     )
 
 

@@ -119,7 +119,7 @@ def _of_pairs(loss: Any, row: int, embeddings: Tensor, inputs: Mapping[str, Any]
 def _of_proxies(
     loss: ProxyLoss, row: int, embeddings: Tensor, inputs: Mapping[str, Any], gradient: Tensor
 ) -> Forces:
-    """The proxies are the partners: their distances are caught on the way, and the loss differentiated by them."""
+    """The proxies are the partners: their distances are caught, and the loss differentiated by them."""
     caught: list[Tensor] = []
 
     def catch(name: str) -> None:
@@ -163,12 +163,21 @@ def _kept(
 ) -> Forces:
     pull = weights + back
     closer = pull < 0 if loss.distance.is_inverted else pull > 0
-    parts = (part[keep].detach() for part in (forces, weights, back, values, slopes, positive, closer))
-    return Forces(keep.nonzero()[:, 0], *parts, gradient=gradient)
+    return Forces(
+        keep.nonzero()[:, 0],
+        forces[keep].detach(),
+        weights[keep],
+        back[keep],
+        values[keep],
+        slopes[keep],
+        positive[keep],
+        closer[keep],
+        gradient,
+    )
 
 
 def _slopes(distance: Any, point: Tensor, others: Tensor, anchor: bool) -> tuple[Tensor, Tensor]:
-    """Distance of a point (D,) and each of the others (R, D), and its derivative by the point: (R,), (R, D)."""
+    """Distances of a point (D,) and the others (R, D), and their derivatives by the point: (R,), (R, D)."""
     leaf = point.detach().expand(len(others), -1).clone().requires_grad_()
     pair = (leaf, others.detach()) if anchor else (others.detach(), leaf)
     values = distance.pairwise(*pair)
@@ -195,8 +204,8 @@ def _why_no_pairs(loss: Any) -> str:
     title = getattr(loss, "title", type(loss).__name__)
     if getattr(loss, "family", "") == "two-view":
         return (
-            f"The {title} loss compares two views of the whole batch at once: its gradient does not come apart "
-            "into pairs, so only the sum is drawn."
+            f"The {title} loss compares two views of the whole batch at once: its gradient does not come "
+            "apart into pairs, so only the sum is drawn."
         )
     return (
         f"The {title} loss is no function of the distances of pairs: its gradient does not come apart into "

@@ -1,5 +1,6 @@
 // What is said about the forces on one point, from an answer of the server (`lab.asked.why`).
 const vector = (numbers, dim) => "(" + numbers.map(short).join(", ") + (dim > numbers.length ? ", \u2026" : "") + ")";
+const minus = (text) => text.replace(/(?<!e)-(?=[\d.])/g, "\u2212");
 
 function partnerName(partner, hello) {
   if (partner.proxy !== undefined) {
@@ -18,9 +19,8 @@ function shareWords(share) {
 // The formula of one pair with its numbers, line by line.
 function formulaLines(partner, told) {
   const d = told.inverted ? "s" : "d";
-  const measure = told.distance.charAt(0).toLowerCase() + told.distance.slice(1);
   const both = partner.weight + partner.back;
-  const lines = [d + " = " + short(partner.value) + "  (" + measure + ")"];
+  const lines = [d + " = " + short(partner.value) + "  (" + told.distance + ")"];
   const ends = partner.back ? "  (" + short(partner.weight) + " with this point as the anchor, " +
     short(partner.back) + " as the other end)" : "";
   lines.push("dL/d" + d + " = " + short(both) + ends);
@@ -34,7 +34,7 @@ function formulaLines(partner, told) {
     vector(partner.unit, told.dim) : "both ends added, each with its own slope";
   lines.push("force = \u2212dL/d" + d + " \u00b7 \u2202" + d + "/\u2202e = " + made + " = " +
     vector(partner.force, told.dim) + ", of size " + short(partner.size));
-  return lines;
+  return lines.map(minus);
 }
 
 // The whole answer in words, for those who do not see the arrows and for those who do.
@@ -44,18 +44,17 @@ function forcesSummary(told, hello) {
     if (told.reason) return told.reason + " It is of size " + short(told.size) + ".";
     return "No pair pulls or pushes it: the loss has nothing against where it stands, so its gradient is 0.";
   }
-  const pulls = told.partners.filter((partner) => partner.closer).length;
   const first = told.partners[0];
-  let words = told.count + (told.count === 1 ? " partner moves it" : " partners move it");
-  if (!told.others.count) words += ", " + pulls + " by a pull and " + (told.count - pulls) + " by a push";
-  words += ". The strongest: " + pullOrPush(first) + partnerName(first, hello) + ", " + shareWords(first.share) +
-    " of all force. All together: " + vector(told.total, told.dim) + ", of size " + short(told.size) +
-    ", which is minus the gradient of the loss";
+  const sides = [[told.pulls, "Pull it closer"], [told.pushes, "Push it away"]].filter(([side]) => side.count);
+  const words = sides.map(([side, does]) => does + ": " + side.count + " with " + shareWords(side.share) +
+    " of all force").join("; ") + ". The strongest: " + pullOrPush(first) + partnerName(first, hello) + ", " + shareWords(first.share) +
+    ". All together: " + minus(vector(told.total, told.dim)) + ", of size " + short(told.size) +
+    ", minus the gradient of the loss";
   if (told.rest > 1e-5) {
     return words + "; a part of size " + short(told.rest * told.size) +
       " comes from no pair, but from the embedding itself, such as its norm.";
   }
-  return words + " to " + (told.rest > 0 ? told.rest.toExponential(0) : "the last digit") + ".";
+  return words + " (they differ by " + short(told.rest) + " of its size).";
 }
 
 // How far it really went, and why that is not simply along the force.
@@ -76,4 +75,12 @@ function phaseWords(phase) {
   const next = phase.number === phase.of ? "That was the whole step: Phase begins the next." : "";
   return "Step " + phase.step + ", phase " + phase.number + " of " + phase.of + ", " + phase.name + ". " + phase.caption +
     (next ? " " + next : "");
+}
+
+// What the rings and arrows of the batch are.
+function ringWords(batch, phase) {
+  const rings = "Rings are the " + batch.rows + " samples of the batch of step " + batch.step;
+  if (phase && phase.name === "update") return rings + ", where they stood before the update; lines lead to where it moved them.";
+  if (phase && phase.name !== "gradient") return rings + ".";
+  return rings + ", where they stood before the update; arrows are the force on each, to one scale.";
 }

@@ -189,7 +189,7 @@ class Why {
         this.render();
       }
     }
-    if (this.strongest && this.batch && this.batch.xy) {
+    if (this.strongest && this.batch) {
       this.strongest = false;
       this.pick("batch", this.byForce()[0]);
     }
@@ -206,14 +206,16 @@ class Why {
     const { panel } = this;
     this.screen = null;
     const phase = panel.state.phase;
-    if (this.shows && this.batch && this.batch.xy) {
-      const arrows = !this.picked && (!phase || phase.name === "gradient");
+    const { told, picked } = this;
+    const [rings, forces] = [this.shows && this.batch && this.batch.xy, picked && told && told.xy];
+    if (rings || forces) veil(scene);
+    if (rings) {
+      const arrows = !picked && (!phase || phase.name === "gradient");
       this.screen = drawBatch(scene, this.batch, panel.hello, arrows);
     }
-    const { told, picked } = this;
-    if (!picked || !told || !told.xy) return;
+    if (!forces) return;
     const at = picked.of === "map" ? [scene.screen[2 * picked.point], scene.screen[2 * picked.point + 1]] : null;
-    drawForces(scene, told, at && Number.isFinite(at[0]) ? at : null, this.chosen);
+    drawForces(scene, told, at && Number.isFinite(at[0]) ? at : null, this.chosen, panel.hello.unit_circle);
   }
 
   hint() {
@@ -221,12 +223,12 @@ class Why {
     if (this.unreachable) return "Asking needs the direct connection to the server, which is not open now.";
     if (!this.live) return "Forces are kept of the last step alone: go to Newest to see them.";
     if (this.picked && this.told) {
-      return "Blue pulls it closer, orange pushes it away, the bold arrow is the sum; lengths compare with each " +
-        "other. Dashed lines lead to the partners, where the loss saw them before the update. Keys: n and b other " +
-        "points, up and down the partners, Escape ends it.";
+      return "Blue arrows pull it closer to a partner, orange ones push it away, to one scale; the bold arrow is the " +
+        "sum of all, to a scale of its own. Dashed lines lead to the partners, where the loss saw them before the " +
+        "update. Keys: n and b other points, up and down the partners, Escape ends it.";
     }
-    const shown = this.shows ? " Rings are the samples of the last batch, before its update, with the force on each." : "";
-    return (this.missed || "") + "Click a point of the map, or press W here, to see what pulled and pushed it in the last step." + shown;
+    const rings = this.shows && this.batch && this.batch.xy ? " " + ringWords(this.batch, this.panel.state.phase) : "";
+    return (this.missed || "") + "Click a point of the map, or press W in this view, to see what pulled and pushed it in the last step." + rings;
   }
 
   render() {
