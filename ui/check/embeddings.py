@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from datasets import file
+from lab.config import RunConfig
 from lab.uploads import Upload, UploadError, UploadLimits, understand
 from lab.uploads.read import ENDINGS
 from ui.check.sections import sections
@@ -127,6 +128,9 @@ def doors(upload: Upload) -> None:
     query = {"data": "file", "file.digest": upload.digest, "file.name": upload.name[:80]}
     if not upload.has_labels:
         query |= {"pairing": "views"}
+    trained = len(upload.dataset().train)
+    if trained < RunConfig.batch:
+        query |= {"batch": str(max(trained, 2)), "per_class": "0"}
     with st.container(horizontal=True):
         st.page_link(
             "pages/train.py",
