@@ -43,6 +43,8 @@ def test_figures_of_a_paused_moment(tab):
     page.mouse.up()
     page.get_by_text("points chosen:").wait_for()
 
+    # drawing all figures again goes on after the sentence
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as waited:
         page.get_by_role("button", name="CSV", exact=True).click()
