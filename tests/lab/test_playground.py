@@ -208,7 +208,7 @@ def test_a_step_goes_against_the_gradient_by_the_rate():
 
 def test_a_step_on_the_circle_stays_on_it_and_follows_its_tangent():
     start = settled(Placement(((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)), (0, 0, 1)), "circle")
-    # The chord of A and B is root 2, its gradient by A (1, -1) / root 2: -1 / root 2 along the tangent (0, 1).
+    # The chord of A and B is root 2, its gradient by A (1, -1) / root 2, of which -1 / root 2 is tangent.
     # The negatives, root 2 and 2 apart, are beyond the margin 1.
     moved = step(loss("ContrastiveLoss", True), start, "circle", 0.2)
     shift = 0.2 / math.sqrt(2)

@@ -18,7 +18,7 @@ class LossBoard {
     this.tabs = first; // keys reach the points of the first board; the others follow the pointer
     this.figure = document.createElement("figure");
     this.figure.innerHTML =
-      '<figcaption><span class="title"></span><output class="value">...</output></figcaption>' +
+      '<figcaption><span class="title"></span><span class="value">...</span></figcaption>' +
       '<p class="closeness"><b class="which"></b> <span class="more"></span></p><svg class="board" viewBox="0 0 400 400" role="group"></svg>' +
       '<p class="summary words"></p><p class="summary free"></p>';
     place.append(this.figure);
