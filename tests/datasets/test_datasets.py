@@ -193,7 +193,7 @@ def test_noisy_labels_are_wrong_in_training_to_that_share_and_right_elsewhere(wr
 )
 def test_bad_input_is_one_sentence(arguments: dict, words: str) -> None:
     with pytest.raises(ParameterError, match=words) as caught:
-        datasets.load(**arguments)
+        datasets.load(arguments["name"], **{key: arguments[key] for key in arguments if key != "name"})
     assert "\n" not in str(caught.value)
 
 

@@ -102,6 +102,7 @@ def test_frame_is_what_the_format_says_byte_for_byte():
         "insights": [],
         "terms": [{"name": "pos_loss", "count": 2, "total": 1.5, "active": 1}],
         "pairs": [{"anchor": 5, "other": 9, "positive": False, "value": 0.5, "share": 0.75}],
+        "reach": None,
     }
     assert len(body) % 4 == 0
 

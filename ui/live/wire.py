@@ -217,6 +217,8 @@ def _notes(frame: Frame, insights: Sequence[Insight]) -> dict[str, Any]:
             }
             for p in frame.batch.top
         ],
+        # positives of row i: rows reach[2 i] to reach[2 i + 1] - 1; null: rows of its class
+        "reach": None if frame.batch.reach is None else frame.batch.reach.ravel().tolist(),
     }
 
 
