@@ -1,0 +1,1 @@
+"""A fair comparison of losses or settings: same data, initial weights and batches, taking turns."""

@@ -1,0 +1,47 @@
+"""What is compared: settings that all share, and what each contender has of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lab.config import RunConfig
+from lab.links import from_settings
+from losslib import catalog
+from losslib.errors import ParameterError
+
+LETTERS = ("A", "B", "C", "D")
+
+
+def line_up(base: Mapping[str, str], contenders: Sequence[Mapping[str, str]]) -> tuple[RunConfig, ...]:
+    """The configs of a comparison, in order.
+
+    Args:
+        base: settings that all share, as a link spells them.
+        contenders: "loss", and what else that contender has of its own.
+
+    Raises:
+        ParameterError: naming the contender whose settings are wrong.
+    """
+    configs = []
+    for letter, own in zip(LETTERS, contenders, strict=False):
+        try:
+            configs.append(from_settings({**base, **own}))
+        except ParameterError as error:
+            raise ParameterError(f"{letter}: {str(error).removeprefix('run: ')}") from None
+    return tuple(configs)
+
+
+def names(configs: Sequence[RunConfig]) -> tuple[str, ...]:
+    """A short name for each: its letter, its loss, and what tells it from another with the same loss."""
+    found = []
+    for letter, config in zip(LETTERS, configs, strict=False):
+        title = catalog.get(config.loss).title
+        own = [f"{name} {_text(config, name)}" for name in dict(config.loss_options)]
+        if len({one.lr for one in configs}) > 1:
+            own.append(f"lr {config.lr:g}")
+        found.append(f"{letter}: {title}" + (f" ({', '.join(own)})" if own else ""))
+    return tuple(found)
+
+
+def _text(config: RunConfig, name: str) -> str:
+    return catalog.get(config.loss).params[name].format(config.loss_values[name])

@@ -1,0 +1,77 @@
+"""The sweep that the page opens with, shipped as its results: `python -m lab.sweep.example --make`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import cache
+from pathlib import Path
+
+from lab.run import Run
+from lab.sweep.cell import train
+from lab.sweep.plan import Plan
+from lab.sweep.results import CellResult, load, save
+from lab.sweep.values import suggested, variable_options
+from losslib.errors import ParameterError
+
+FILE = Path(__file__).with_name("example.npz")
+LOSSES = ("ContrastiveLoss", "NTXentLoss")
+BASE = {"data": "digits", "steps": "200"}
+SEEDS = 2
+FIRST_STEPS, TOLERANCE = 10, 1e-3
+
+
+def plan() -> Plan:
+    """What is swept."""
+    vary: dict[str, tuple[str, ...]] = {"loss": LOSSES}
+    for loss in LOSSES:
+        name, param = next(iter(variable_options(loss).items()))
+        vary[f"{loss}.{name}"] = suggested(param)
+    return Plan.of(BASE, vary, range(SEEDS))
+
+
+@cache
+def example() -> tuple[CellResult, ...]:
+    """Read once a process. Raises ParameterError when the file is missing or damaged."""
+    return load(FILE)
+
+
+def make() -> None:
+    """Train it and write the file."""
+    save([train(cell.config).result for cell in plan().cells], FILE)
+
+
+def staleness() -> str:
+    """Why the shipped results are no longer what training gives, or ""."""
+    try:
+        shipped = example()
+    except ParameterError as error:
+        return str(error)
+    if [one.config for one in shipped] != [cell.config for cell in plan().cells]:
+        return "its settings changed since it was recorded"
+    for one in shipped[:: len(shipped) - 1]:
+        run = Run(one.config)
+        while run.steps_done < FIRST_STEPS and not run.finished:
+            run.step()
+        for new, old in zip(run.recording.curves()["loss"], one.curves["loss"], strict=False):
+            if abs(new - old) > TOLERANCE * max(1.0, abs(old)):
+                return f"{one.config.loss}: a loss of the first steps is now {new:g}, recorded is {old:g}"
+    return ""
+
+
+def main() -> int:
+    """Exit status 0, or 1 when the shipped results are stale."""
+    parser = argparse.ArgumentParser(prog="python -m lab.sweep.example", description=__doc__)
+    parser.add_argument("--make", action="store_true", help="train it and write the file")
+    parser.add_argument("--check", action="store_true", help="say whether the file is stale")
+    if parser.parse_args().make:
+        make()
+        return 0
+    why = staleness()
+    if why:
+        print(f"{why}; python -m lab.sweep.example --make", file=sys.stderr)
+    return 1 if why else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
