@@ -44,12 +44,14 @@ class Scene:
         place: puts the loss's own proxies where the scene has them, before x slides.
         plane: for a side, what x slides away from, and the two axes of the plane in which it slides,
             (D,) each, of the length that x has.
+        edge: radians kept from both ends, where distances to others change and this one does not.
     """
 
     held: str
     call: Callable[[Any, Tensor, str], Tensor]
     place: Callable[[Any, str], None] = stays
     plane: Callable[[str], tuple[Tensor, Tensor, Tensor]] = first_axes
+    edge: float = 0.0
 
 
 def at_angle(degrees: float, axis: int = 2) -> Tensor:

@@ -20,7 +20,6 @@ with page(TITLE, SUMMARY):
     anatomy.heading(subject)
     numbers = st.container()
     subject, angle = anatomy.knobs(subject)
-    anatomy.remember()
     shown = anatomy_figures.computed(subject, where)
     with numbers:
         anatomy_figures.numbers(shown, angle)
@@ -30,3 +29,4 @@ with page(TITLE, SUMMARY):
     with right:
         anatomy_figures.forces(shown)
     anatomy_figures.options(shown)
+    anatomy.remember()

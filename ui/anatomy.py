@@ -25,7 +25,7 @@ KEY = "anatomy."
 LOSS, DISTANCE, REDUCER, BATCH, ANGLE, FREE, OPTION, SHOWN = (
     f"{KEY}{name}" for name in ("loss", "distance", "reducer", "batch", "angle", "class", "option", "show")
 )
-KEPT = "anatomy kept"
+KEPT, VALUES, REFUSED = "anatomy kept", "anatomy values", "anatomy refused"
 AUTO, FEW, EXAMPLE, RUN = BATCHES = ("auto", "few pairs", "example batch", "Train run")
 PLAYGROUND = Path(__file__).resolve().parent.parent / "pages" / "playground.py"
 CHANGED = "The link asks for something that is not possible here, so the default is used."
@@ -140,11 +140,12 @@ def _refused(key: str, text: str, loss: str) -> str:
 
 def tell(refused: tuple[str, ...]) -> None:
     """A sentence for each value of the link that was refused, until a control changes."""
-    if st.session_state.get(ENTERED):
-        st.session_state[f"{KEPT} refused"] = refused
-        said = refused
-    else:
-        said = st.session_state.pop(f"{KEPT} refused", ())
+    state = st.session_state
+    if state.get(ENTERED):
+        state[REFUSED] = refused
+    elif any(state.get(key) != value for key, value in state.get(VALUES, {}).items()):
+        state[REFUSED] = ()
+    said = state.get(REFUSED, ())
     if said:
         st.warning("\n".join([CHANGED, *(f"- {plain(sentence(text))}" for text in said)]))
 
@@ -248,10 +249,10 @@ def doors(subject: Subject) -> None:
 
 
 def remember() -> None:
-    """Keeps the settings for who comes back to the page without a link."""
-    st.session_state[KEPT] = {
-        key: str(value) for key, value in st.query_params.to_dict().items() if key.startswith(KEY)
-    }
+    """Keeps the settings for who comes back to the page without a link; called last."""
+    state = st.session_state
+    state[VALUES] = {str(key): state[key] for key in state if str(key).startswith(KEY)}
+    state[KEPT] = {key: str(value) for key, value in st.query_params.to_dict().items() if key.startswith(KEY)}
 
 
 def family_controls(names: tuple[str, ...], subject: Subject) -> tuple[str, str]:

@@ -62,11 +62,14 @@ def example_batch() -> Batch:
 def batch_of(recording: Recording) -> Batch | None:
     """A batch of a run's newest embeddings: up to four classes of eight of its map's points (seed 0).
 
-    None where no frame has embeddings, or no class two of them.
+    Of two coordinates the map itself shows them. None where no frame has embeddings, or where there are not
+    two classes with two points.
     """
-    frame = next((one for one in reversed(recording.frames) if one.embeddings is not None), None)
-    if frame is None or frame.embeddings is None:
+    flat = recording.config.dim == 2
+    frame = next((one for one in reversed(recording.frames) if flat or one.embeddings is not None), None)
+    if frame is None:
         return None
+    embeddings = frame.positions if frame.embeddings is None else frame.embeddings
     rng = np.random.default_rng(0)
     names, counts = np.unique(recording.labels, return_counts=True)
     chosen = rng.permutation(names[counts > 1])[:CLASSES]
@@ -74,7 +77,7 @@ def batch_of(recording: Recording) -> Batch | None:
         return None
     places = [rng.permutation(np.flatnonzero(recording.labels == name))[:EACH] for name in np.sort(chosen)]
     labels = np.repeat(np.arange(len(places)), [len(one) for one in places])
-    rows = frame.embeddings[np.concatenate(places)].astype(np.float64)
+    rows = embeddings[np.concatenate(places)].astype(np.float64)
     if not np.isfinite(rows).all():
         return None
     what = "training" if recording.config.encoder == "free" else "held-out"

@@ -14,7 +14,7 @@ from torch import Tensor
 from lab.anatomy.batch import Batch
 from lab.anatomy.subject import Subject, measure
 from lab.anatomy.vectorised import values_and_gradients
-from lab.scenes import AXES, Scene, scenes_of
+from lab.scenes import AXES, OwnDraws, Scene, scenes_of
 from losslib.base import PairLoss
 from losslib.distances import Distance
 from losslib.pair_matrix import Pairs
@@ -54,7 +54,8 @@ class RowSlide:
             self.scene.place(loss, side)
             return loss
 
-        turn = torch.from_numpy(angles).unsqueeze(1)
+        edge = self.scene.edge
+        turn = torch.from_numpy(angles).clamp(edge, math.pi - edge).unsqueeze(1)
         rows = turn.cos() * first + turn.sin() * across
         onward = turn.cos() * across - turn.sin() * first
         at, pace = _pace(measure(make()), partner, rows, onward)
@@ -84,9 +85,7 @@ class EntrySlide:
         loss = subject.built()
         base, place = self._place(subject, side)
         rows = self.batch.embeddings
-        anchor, other = (
-            rows[i].norm() for i in np.unravel_index(place.flatten().int().argmax(), place.shape)
-        )
+        anchor, other = (rows[int(i)].norm() for i in place.nonzero()[0])
         turn = torch.from_numpy(angles).unsqueeze(1)
         turned = other * (turn.cos() * AXES[0] + turn.sin() * AXES[1])
         at = measure(loss).pairwise((anchor * AXES[:1]).expand(len(turned), -1), turned)
@@ -113,7 +112,8 @@ class EntrySlide:
 
     def _place(self, subject: Subject, side: str) -> tuple[Tensor, Tensor]:
         """The distance matrix, and the mask of the side's heaviest pair: both its places if it has two."""
-        found = subject.built().pair_weights(self.batch.embeddings, self.batch.labels)
+        with OwnDraws():
+            found = subject.built().pair_weights(self.batch.embeddings, self.batch.labels)
         mutual = bool(torch.allclose(found.values, found.values.T))
         weights = (found.weights + found.weights.T if mutual else found.weights).abs()
         side_mask = found.positive if side == "positive" else found.negative
@@ -157,9 +157,11 @@ def row_in_batch(batch: Batch) -> Scene:
     }
     return Scene(
         f"One row of {batch.name} turns away from another row of its class (positive) or of another class "
-        "(negative); its distances to all other rows change with it, and those rows are held.",
+        "(negative); its distances to all other rows change with it, and those rows are held. The gradient "
+        "is that along the turn, for each unit of this distance.",
         lambda loss, x, side: loss(torch.cat([x, rows[1:]]), labels),
         plane=lambda side: turning(rows[partners[side]], rows[place]),
+        edge=TURNED,
     )
 
 
@@ -174,13 +176,15 @@ def views_in_batch(batch: Batch) -> Scene:
     return Scene(
         f"{len(first)} samples of {batch.name} with a second view each (noise of 0.3 of their length, seed "
         "1). One row turns away from its other view (positive) or from another sample's view (negative); all "
-        "other rows are held.",
+        "other rows are held. The gradient is that along the turn, for each unit of this distance.",
         lambda loss, x, side: loss(torch.cat([x, first[1:]]), ref_emb=second),
         plane=lambda side: turning(second[partners[side]], first[0]),
+        edge=TURNED,
     )
 
 
 VIEWED = 16
+TURNED = 0.35  # radians: nearer to the ends other distances change faster than this one
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,12 @@ def direction(loss: Any) -> str:
         for value, what in ((near, "as near as two embeddings can be"), (far, "as far apart as they can be"))
         if math.isfinite(value)
     ]
-    said = f"{distance.title}: {', '.join(ends)}. " if ends else f"{distance.title} has no ends. "
+    own = (
+        ""
+        if "distance" in loss.parts
+        else "This loss takes no distance; its curves stand over the Euclidean one. "
+    )
+    said = own + (f"{distance.title}: {', '.join(ends)}. " if ends else f"{distance.title} has no ends. ")
     other, more = ("distance", "smaller") if distance.is_inverted else ("similarity", "larger")
     return said + (
         f"Conversely, a {other} is {more} for closer pairs: take one for the other and every force turns "
@@ -199,4 +204,7 @@ def class_name(number_: int) -> str:
 
 
 def _small(title: str) -> str:
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+    return title if title.startswith(NAMED) else title[:1].lower() + title[1:]
+
+
+NAMED = ("Euclidean", "Manhattan", "Chebyshev", "L")  # after people, or a letter of its own

@@ -1,0 +1,45 @@
+"""Anatomy: turn a margin by keyboard and watch the curve follow; the family and the forces are drawn."""
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+CURVES = ".js-plotly-plot .scatterlayer path.js-line"
+
+
+def lines(page, chart):
+    plot = page.locator(".js-plotly-plot").nth(chart)
+    return plot.locator(".scatterlayer path.js-line").evaluate_all("ls => ls.map(l => l.getAttribute('d'))")
+
+
+def test_a_margin_turned_by_keyboard_moves_the_curve(tab):
+    page = tab("/anatomy?anatomy.loss=TripletMarginLoss")
+    page.get_by_role("heading", name="Distance: smaller is closer").wait_for()
+    page.locator(".js-plotly-plot").nth(2).wait_for()
+    page.wait_for_function(f"document.querySelectorAll('{CURVES}').length >= 12")
+    before = lines(page, 0)
+    page.get_by_role("slider", name="Margin").focus()
+    page.keyboard.press("PageUp")
+    page.wait_for_function("location.search.includes('anatomy.TripletMarginLoss.margin=')")
+    first = before[0]
+    page.wait_for_function(
+        "first => document.querySelector('.js-plotly-plot .scatterlayer path.js-line')"
+        ".getAttribute('d') !== first",
+        arg=first,
+    )
+    assert lines(page, 0)[0] != first
+    # the force portrait: a heat map under arrows, dots where nothing pulls; the family: five values a side
+    forces = page.locator(".js-plotly-plot").nth(1)
+    assert forces.locator(".heatmaplayer image").count() == 1
+    assert any(len(path) > 500 for path in lines(page, 1))
+    assert forces.locator(".scatterlayer .points path").count() > 20
+    assert len(lines(page, 2)) >= 10
+    page.get_by_role("link", name="Open in Reference").click()
+    page.get_by_role("heading", name="Triplet margin").wait_for()
+    page.get_by_role("link", name="Take it apart in Anatomy").click()
+    page.wait_for_function("location.search.includes('anatomy.loss=TripletMarginLoss')")
+    page.get_by_role("heading", name="What a free point feels").wait_for()
+    page.set_viewport_size({"width": 400, "height": 900})
+    main = page.get_by_test_id("stMain")
+    page.wait_for_function("innerWidth === 400")
+    assert main.evaluate("main => main.scrollWidth <= main.clientWidth")
