@@ -1,4 +1,6 @@
 // The map: one marker a held-out sample, equal scale on both axes, pan and zoom that outlive frames.
+const FADED = 0.18;
+
 class EmbeddingMap {
   constructor(canvas, tip, redraw) {
     this.canvas = canvas;
@@ -11,6 +13,11 @@ class EmbeddingMap {
     this.tween = new Tween();
     this.under = []; // drawings below the points and above them, see 0_parts.js
     this.over = [];
+    this.bright = null; // 1 for points that stand out, the others fade; null: all the same
+    this.selecting = false; // a drag draws a box instead of moving the map
+    this.box = null;
+    this.onBox = null; // called with the places of the points in a box
+    this.onClass = null; // called with a class chosen in the legend
     this.onPick = null; // called with the place of a point that was clicked, or -1 beside all points
     this.listen();
   }
@@ -78,6 +85,7 @@ class EmbeddingMap {
     this.drawPoints(ctx, frame, at, open);
     scene.screen = this.screen;
     this.over.forEach((layer) => layer(scene));
+    if (this.box) drawBox(ctx, this.box, theme);
     if (this.hover >= 0) this.drawHover(ctx, frame, at, theme);
   }
 
@@ -124,6 +132,7 @@ class EmbeddingMap {
       }
       x = at.left + (x - at.left) * away;
       y = at.top + (y - at.top) * away;
+      if (this.bright) ctx.globalAlpha = this.bright[i] ? 1 : FADED;
       const c = classOf[index[i]];
       const seen = !this.hidden.has(c) && x > -9 && y > -9 && x < width + 9 && y < height + 9;
       screen[2 * i] = seen ? x : NaN;
@@ -135,7 +144,24 @@ class EmbeddingMap {
       const top = Math.round((y - size / 2) * ratio) / ratio;
       ctx.drawImage(picture, left, top, size, size);
     }
+    ctx.globalAlpha = 1;
     this.screen = screen;
+  }
+
+  // A place on the canvas, drawn a little inside or outside the circle as its point is.
+  spread(i, x, y, at) {
+    const away = this.scatter ? this.scatter[i] : 1;
+    return [at.left + (x - at.left) * away, at.top + (y - at.top) * away];
+  }
+
+  // Places of the points seen inside a box of the canvas.
+  inside([x0, y0, x1, y1]) {
+    const found = [];
+    for (let i = 0; this.screen && i < this.screen.length / 2; i += 1) {
+      const [x, y] = [this.screen[2 * i], this.screen[2 * i + 1]];
+      if (x >= Math.min(x0, x1) && x <= Math.max(x0, x1) && y >= Math.min(y0, y1) && y <= Math.max(y0, y1)) found.push(i);
+    }
+    return found;
   }
 
   drawHover(ctx, frame, at, theme) {
@@ -211,11 +237,16 @@ class EmbeddingMap {
     canvas.onpointerdown = (event) => {
       drag = where(event);
       start = drag;
+      this.box = this.selecting || event.shiftKey ? [...drag, ...drag] : null;
       canvas.setPointerCapture(event.pointerId);
     };
     canvas.onpointermove = (event) => {
       const now = where(event);
       if (!drag) return this.point(...now);
+      if (this.box) {
+        this.box.splice(2, 2, ...now);
+        return this.redraw();
+      }
       if (!this.view) return undefined;
       const { zoom } = this.place(canvas.clientWidth, canvas.clientHeight);
       this.view = {
@@ -230,12 +261,24 @@ class EmbeddingMap {
     canvas.onpointerup = (event) => {
       drag = null;
       const [x, y] = where(event);
+      const box = this.box;
+      this.box = null;
+      if (box && Math.hypot(x - start[0], y - start[1]) >= 4) return this.onBox && this.onBox(this.inside(box));
       if (this.onPick && start && Math.hypot(x - start[0], y - start[1]) < 4) this.onPick(this.nearest(x, y));
+      return undefined;
     };
-    canvas.onpointercancel = () => { drag = null; };
+    canvas.onpointercancel = () => { drag = null; this.box = null; };
     canvas.onpointerleave = () => { if (!drag) this.point(-1e6, -1e6); };
     canvas.ondblclick = () => { this.fit(); this.redraw(); };
   }
+}
+
+function drawBox(ctx, [x0, y0, x1, y1], theme) {
+  ctx.save();
+  ctx.strokeStyle = theme.primary;
+  ctx.setLineDash([5, 3]);
+  ctx.strokeRect(x0, y0, x1 - x0, y1 - y0);
+  ctx.restore();
 }
 
 // On the unit circle samples hide each other, so each is drawn a little inside or outside, always the same.
@@ -266,56 +309,4 @@ function extent(frame) {
     bottom: frame.y_low + low * frame.scale,
     top: frame.y_low + high * frame.scale,
   };
-}
-
-// A sample's picture as an image element; its data is made once. Canvases would be a layer each to the browser.
-function thumbnail(images, sample, size) {
-  const picture = document.createElement("img");
-  picture.width = size;
-  picture.height = size;
-  picture.className = "thumbnail";
-  picture.alt = "sample " + sample;
-  images.made = images.made || new Map();
-  if (!images.made.has(sample) && sample < images.count) images.made.set(sample, encodePicture(images, sample));
-  picture.src = images.made.get(sample) || "";
-  return picture;
-}
-
-function encodePicture(images, sample) {
-  const canvas = document.createElement("canvas");
-  canvas.width = images.width;
-  canvas.height = images.height;
-  const area = images.width * images.height;
-  const picture = new ImageData(images.width, images.height);
-  for (let p = 0; p < area; p += 1) {
-    const grey = images.pixels[sample * area + p];
-    picture.data.set([grey, grey, grey, 255], 4 * p);
-  }
-  canvas.getContext("2d").putImageData(picture, 0, 0);
-  return canvas.toDataURL();
-}
-
-// The legend: one button a class that hides or shows it; marker and name, so colour is never alone.
-function drawLegend(list, map, theme, redraw) {
-  list.replaceChildren(...map.hello.classes.map((name, c) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "class";
-    button.setAttribute("aria-pressed", String(!map.hidden.has(c)));
-    button.title = "Hide or show class " + name;
-    const icon = document.createElement("canvas");
-    const ratio = window.devicePixelRatio || 1;
-    icon.width = 16 * ratio;
-    icon.height = 16 * ratio;
-    const ctx = icon.getContext("2d");
-    ctx.scale(ratio, ratio);
-    drawShape(ctx, classShape(c), 8, 8, 4.6, classColour(theme, c), theme.background);
-    button.append(icon, document.createTextNode(name));
-    button.onclick = () => {
-      if (!map.hidden.delete(c)) map.hidden.add(c);
-      button.setAttribute("aria-pressed", String(!map.hidden.has(c)));
-      redraw();
-    };
-    return button;
-  }));
 }

@@ -40,7 +40,16 @@ class Histogram {
     this.canvas = canvas;
   }
 
-  draw(frame, hello, theme) {
+  // The bin under the pointer and its side, null where there is none.
+  hit(event) {
+    const { offsetX: x, offsetY: y } = event;
+    const { area, middle, bins } = this.geometry || {};
+    if (!area || x < area.left || x >= area.right) return null;
+    const bin = Math.floor(((x - area.left) / (area.right - area.left)) * bins);
+    return { side: y < middle ? "positive" : "negative", bin };
+  }
+
+  draw(frame, hello, theme, selected) {
     const open = openCanvas(this.canvas);
     if (!open) return;
     const { ctx, width, height } = open;
@@ -53,6 +62,8 @@ class Histogram {
     const colours = { positive: classColour(theme, POSITIVE), negative: classColour(theme, NEGATIVE) };
     this.bars(ctx, frame.positive, toX, low, span, middle, -reach.up, colours.positive);
     this.bars(ctx, frame.negative, toX, low, span, middle, reach.down, colours.negative);
+    this.geometry = { area, middle, low, high, reach, bins: frame.bins };
+    if (selected) drawOnHistogram(ctx, this.geometry, frame, selected, theme);
     this.axis(ctx, area, middle, toX, low, high, hello, theme);
     const centres = binCentres(frame);
     const look = { ctx, area, middle, toX, low, high, theme, colours, reach, labels: [] };

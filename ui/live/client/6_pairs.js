@@ -4,7 +4,14 @@ class PairHeat {
     this.canvas = canvas;
   }
 
-  draw(frame, theme) {
+  // The cell under the pointer as [row, column], null where there is none.
+  hit({ offsetX: x, offsetY: y }) {
+    const { left, side, rows } = this.geometry || {};
+    const cell = [y, x - left].map((along) => Math.floor((along / side) * rows));
+    return cell.every((k) => k >= 0 && k < rows) ? cell : null;
+  }
+
+  draw(frame, theme, selected) {
     const open = openCanvas(this.canvas);
     if (!open) return;
     const { ctx, width, height } = open;
@@ -17,7 +24,8 @@ class PairHeat {
       this.cells.width = rows;
       this.cells.height = rows;
     }
-    this.paint(frame, theme);
+    this.geometry = { left, side, rows };
+    this.paint(frame, theme, selected ? selected.rows : null);
     ctx.imageSmoothingEnabled = false;
     ctx.drawImage(this.cells, left, 0, side, side);
     ctx.strokeStyle = theme.border;
@@ -33,10 +41,12 @@ class PairHeat {
     }
     ctx.stroke();
     ctx.strokeRect(left + 0.5, 0.5, side - 1, side - 1);
+    if (selected && selected.cell) this.outline(ctx, left, side / rows, selected.cell, theme);
   }
 
-  // Blue pulls (same class), orange pushes; strength is the share of the heaviest pair, square-rooted to be seen.
-  paint(frame, theme) {
+  // Blue pulls (a positive pair), orange pushes; strength is the share of the heaviest pair, square-rooted to be seen.
+  // A selection keeps the rows and columns of its samples, the others fade.
+  paint(frame, theme, chosen) {
     const ctx = this.cells.getContext("2d");
     const picture = ctx.createImageData(frame.rows, frame.rows);
     const [base, pull, push] = [theme.background, classColour(theme, POSITIVE), classColour(theme, NEGATIVE)].map(rgb);
@@ -44,13 +54,29 @@ class PairHeat {
       for (let j = 0; j < frame.rows; j += 1) {
         const cell = i * frame.rows + j;
         const strength = Math.sqrt(frame.weights[cell] / 255);
-        const ink = frame.batchClass[i] === frame.batchClass[j] ? pull : push;
+        const ink = areTogether(frame, i, j) ? pull : push;
         for (let c = 0; c < 3; c += 1) picture.data[4 * cell + c] = base[c] + (ink[c] - base[c]) * strength;
-        picture.data[4 * cell + 3] = 255;
+        picture.data[4 * cell + 3] = !chosen || chosen[i] || chosen[j] ? 255 : 40;
       }
     }
     ctx.putImageData(picture, 0, 0);
   }
+
+  // Both cells of a pair, never smaller than can be seen.
+  outline(ctx, left, size, [row, column], theme) {
+    const wide = Math.max(7, size + 2);
+    ctx.strokeStyle = theme.text;
+    ctx.lineWidth = 2;
+    for (const [i, j] of [[row, column], [column, row]]) {
+      ctx.strokeRect(left + (j + 0.5) * size - wide / 2, (i + 0.5) * size - wide / 2, wide, wide);
+    }
+  }
+}
+
+// Whether two rows of the batch are a positive pair by the run's rule of pairing.
+function areTogether(frame, i, j) {
+  const { reach, batchClass } = frame;
+  return reach ? j >= reach[2 * i] && j < reach[2 * i + 1] : batchClass[i] === batchClass[j];
 }
 
 const LISTED = 10;
@@ -72,19 +98,36 @@ function pairsSummary(frame) {
   return "The " + listed.length + " heaviest pairs carry " + percent(carried) + " of the batch's pair weight.";
 }
 
-function drawPairs(list, frame, hello, images) {
+// The list is made anew only when it says something else, so that the focus stays on its buttons.
+function drawPairs(list, frame, hello, images, selection) {
+  if (list.shows !== frame || list.pictures !== images) {
+    Object.assign(list, { shows: frame, pictures: images });
+    list.replaceChildren(...frame.pairs.slice(0, LISTED).map((pair) => pairRow(pair, hello, images, selection)));
+  }
+  const { what } = selection;
+  [...list.querySelectorAll("button")].forEach((button, k) => {
+    const chosen = what && what.kind === "pair" && isPair(frame.pairs[k], what);
+    button.setAttribute("aria-pressed", String(Boolean(chosen)));
+  });
+}
+
+function pairRow(pair, hello, images, selection) {
   const word = hello.inverted ? "similarity " : "distance ";
-  list.replaceChildren(...frame.pairs.slice(0, LISTED).map((pair) => {
-    const row = document.createElement("li");
-    if (images) row.append(thumbnail(images, pair.anchor, 28), thumbnail(images, pair.other, 28));
-    const name = (sample) => hello.classes[hello.classOf[sample]];
-    const text = document.createElement("span");
-    text.textContent = (pair.positive ? "pulled: " : "pushed: ") + name(pair.anchor) + " and " + name(pair.other) +
-      ", " + word + short(pair.value);
-    const share = document.createElement("span");
-    share.className = "share";
-    share.textContent = short(100 * pair.share) + " %";
-    row.append(text, share);
-    return row;
-  }));
+  const row = document.createElement("li");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "pair";
+  button.title = "Select this pair in all views";
+  if (images) button.append(thumbnail(images, pair.anchor, 28), thumbnail(images, pair.other, 28));
+  const name = (sample) => hello.classes[hello.classOf[sample]];
+  const text = document.createElement("span");
+  text.textContent = (pair.positive ? "pulled: " : "pushed: ") + name(pair.anchor) + " and " + name(pair.other) +
+    ", " + word + short(pair.value);
+  const share = document.createElement("span");
+  share.className = "share";
+  share.textContent = short(100 * pair.share) + " %";
+  button.append(text, share);
+  button.onclick = () => choosePair(selection, pair);
+  row.append(button);
+  return row;
 }

@@ -15,7 +15,11 @@ const WORDS = {
 // These insights already stand beside their figure: in the histogram's sentence and in the box above.
 const SAID_ELSEWHERE = new Set(["active_share", "divergence"]);
 
-function setText(element, text) {
+// A number and its unit stay on one line.
+const glued = (text) => text.replace(/(\d) %/g, "$1\u00a0%").replace(/(recall@1|MAP@R) (?=\d)/g, "$1\u00a0");
+
+function setText(element, words) {
+  const text = glued(words);
   if (element.textContent !== text) element.textContent = text;
 }
 

@@ -139,11 +139,13 @@ class LivePanel {
     this.drawMoment(moment, level);
     if (this.isDue("slowViews", SLOW_VIEWS)) {
       this.drawCurves(frame);
-      this.heat.draw(frame, this.theme);
+      this.heat.draw(frame, this.theme, this.selection.onHeat);
       this.parts.forEach((part) => part.draw && part.draw(frame, moment));
     }
     if (this.isDue("texts", TEXTS)) drawTexts(this, frame, this.history.at, moment);
-    if (this.isDue("pairs", PAIRS)) drawPairs(this.find("pairs"), frame, this.hello, this.images);
+    if (this.isDue("pairs", PAIRS)) {
+      drawPairs(this.find("pairs"), frame, this.hello, this.images, this.selection);
+    }
     Object.assign(this.root.dataset, { frames: this.drawn, received: this.frames.length, epoch: this.epoch });
   }
 
@@ -151,7 +153,7 @@ class LivePanel {
     const live = this.shown === null; // scrubbing shows moments at once
     this.map.draw(moment, this.theme, this.themeKey, !live || calm.matches);
     const marked = live && this.state.marks ? { ...moment, marks: this.state.marks } : moment;
-    if (level !== MAP) this.histogram.draw(marked, this.hello, this.theme);
+    if (level !== MAP) this.histogram.draw(marked, this.hello, this.theme, this.selection.onHistogram);
     if (this.map.tween.moving) this.later(MAP);
     else if (moment.sent && live && moment !== this.timed) {
       this.timed = moment;
