@@ -108,7 +108,7 @@ class LiveRun(Inquired):
             self.recording, self.data, self.probe = run.recording, run.data, run.probe.index
             self.marks = run.marks
             asked, self._by_hand = self._by_hand, max(self._by_hand, 0)
-            self._settle("running" if asked < 0 else "paused" if asked else "ready")
+            self._settle("running" if asked < 0 else "paused" if asked or self._phases else "ready")
 
     def _show(self, shown: Recording) -> None:
         config, latest = shown.config, shown.frames[-1]

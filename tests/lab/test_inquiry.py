@@ -54,6 +54,16 @@ def test_a_knob_turned_within_a_step_holds_from_the_next_one(small: Small, clock
     assert run.recording.latest.loss == again.recording.latest.loss
 
 
+def test_a_phase_asked_for_before_the_run_is_ready_is_remembered(small: Small, clock: Clock) -> None:
+    scheduler = made(clock)
+    run = scheduler.open(small())
+    run.phase()
+    turns(scheduler, 2)
+    assert (run.state, run.step) == ("paused", 0)
+    assert run.phase_note is not None
+    assert run.phase_note["name"] == "sample"
+
+
 def test_reset_forgets_a_step_under_way(small: Small, clock: Clock) -> None:
     scheduler = made(clock)
     run = opened(scheduler, small())

@@ -45,9 +45,9 @@ function forcesSummary(told, hello) {
     return "No pair pulls or pushes it: the loss has nothing against where it stands, so its gradient is 0.";
   }
   const first = told.partners[0];
-  const sides = [[told.pulls, "Pull it closer"], [told.pushes, "Push it away"]].filter(([side]) => side.count);
-  const words = sides.map(([side, does]) => does + ": " + side.count + " with " + shareWords(side.share) +
-    " of all force").join("; ") + ". The strongest: " + pullOrPush(first) + partnerName(first, hello) + ", " + shareWords(first.share) +
+  const sides = [[told.pulls, "pull it closer"], [told.pushes, "push it away"]].filter(([side]) => side.count);
+  const words = sides.map(([side, does]) => side.count + " " + does + " with " + shareWords(side.share) +
+    " of all force").join(", ") + ". The strongest: " + pullOrPush(first) + partnerName(first, hello) + ", " + shareWords(first.share) +
     ". All together: " + minus(vector(told.total, told.dim)) + ", of size " + short(told.size) +
     ", minus the gradient of the loss";
   if (told.rest > 1e-5) {
