@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import streamlit as st
@@ -41,6 +42,7 @@ def show() -> None:
             st.error(str(error))
             return
         verdict(report)
+        beside_the_peer(name)
         listed(report)
 
 
@@ -86,3 +88,34 @@ def words(check: Check) -> str:
     """What was tried, what came, what was expected, why it matters."""
     parts = {"Tried": check.tried, "Got": check.got, "Expected": check.expected, "Why it matters": check.why}
     return "\n".join(f"- **{head}.** {plain(text)}" for head, text in parts.items() if text)
+
+
+def beside_the_peer(name: str) -> None:
+    """The same batch in pytorch-metric-learning, with the convention where the values differ."""
+    from lab.parity import has_peer
+
+    with st.expander("The same batch in pytorch-metric-learning"):
+        if not has_peer():
+            st.markdown(
+                "It is not installed here: `pip install pytorch-metric-learning` adds the comparison."
+            )
+            return
+        ours, theirs, agrees, said = peer(name)
+        if math.isnan(theirs):
+            st.markdown(plain(said))
+            return
+        left, right = st.columns(2)
+        left.metric("losslib", f"{ours:.9g}")
+        right.metric("pytorch-metric-learning", f"{theirs:.9g}")
+        same = "The values are the same to a millionth." if agrees else "The values differ, by convention."
+        st.markdown(f"{same} {plain(said)}")
+        st.caption("Default options; 64 embeddings of 128 numbers in 8 classes, in double precision.")
+
+
+@st.cache_data(max_entries=64, show_spinner="Computing")
+def peer(name: str) -> tuple[float, float, bool, str]:
+    """Our value, theirs, whether they agree, and why not."""
+    from lab.parity import parity
+
+    found = parity(name)
+    return found.ours, found.theirs, found.agrees, found.said

@@ -1,0 +1,103 @@
+"""The same batch through losslib and pytorch-metric-learning, and why the two may differ."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from lab.loss_documents import DIFFERENCES, losslib_snippet, paragraphs, pml_snippet
+from losslib import catalog
+
+ROWS, CLASSES, SIZE = 64, 8, 128
+AGREE = 1e-6  # relative difference up to which two values count as the same, in float64
+PEER = "pytorch_metric_learning"
+
+
+@dataclass(frozen=True)
+class Parity:
+    """One loss in two spellings.
+
+    Attributes:
+        name, title: of the loss.
+        ours: its value.
+        theirs: the peer's; NaN where there is none.
+        said: the convention that differs, or why there is no value.
+    """
+
+    name: str
+    title: str
+    ours: float
+    theirs: float
+    said: str
+
+    @property
+    def difference(self) -> float:
+        """Relative difference; NaN where one of the values is missing."""
+        return abs(self.ours - self.theirs) / max(abs(self.ours), abs(self.theirs), 1e-12)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the values are the same."""
+        return self.difference <= AGREE
+
+
+def has_peer() -> bool:
+    """Whether pytorch-metric-learning is installed."""
+    return find_spec(PEER) is not None
+
+
+def batch(seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Embeddings (64, 128) in float64 around 8 centres, and labels (64,)."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(ROWS) % CLASSES
+    centres = torch.randn(CLASSES, SIZE, generator=generator, dtype=torch.float64)
+    return centres[labels] + torch.randn(ROWS, SIZE, generator=generator, dtype=torch.float64), labels
+
+
+def parity(name: str, seed: int = 0) -> Parity:
+    """One loss with default options on that batch, built by the very snippets that the pages show.
+
+    Raises:
+        ParameterError: no loss is called so.
+    """
+    cls = catalog.get(name)
+    embeddings, labels = batch(seed)
+    said = " ".join(paragraphs(cls).get(DIFFERENCES, "").split())
+    if cls.required or "two views" in cls.needs:
+        why = (
+            "Two views have another call there."
+            if "two views" in cls.needs
+            else "Parameters of its own start anew."
+        )
+        return Parity(name, cls.title, math.nan, math.nan, why)
+    ours = value_of(losslib_snippet(cls), embeddings, labels)
+    code, note = pml_snippet(cls)
+    if not code:
+        return Parity(name, cls.title, ours, math.nan, note)
+    theirs = value_of(code, embeddings, labels) if has_peer() else math.nan
+    return Parity(name, cls.title, ours, theirs, said or note)
+
+
+def value_of(code: str, embeddings: Tensor, labels: Tensor) -> float:
+    """What a snippet of `lab.loss_documents` computes on a batch of ours."""
+    lines = [line for line in code.split("\n") if not line.startswith(("embeddings =", "labels =", "loss"))]
+    made = code[code.index("loss_func = ") :].partition("\nembeddings =")[0].partition("\nloss = ")[0]
+    imports = "\n".join(line for line in lines if line.startswith(("import ", "from ")))
+    scope: dict[str, object] = {"embeddings": embeddings, "labels": labels}
+    exec(f"{imports}\n{made}", scope)
+    loss_func = scope["loss_func"]
+    if isinstance(loss_func, torch.nn.Module):
+        loss_func.double()
+    call = next(line for line in code.split("\n") if line.startswith("loss = "))
+    exec(call, scope)
+    return float(scope["loss"].detach())  # type: ignore[attr-defined]
+
+
+def parities(seed: int = 0) -> tuple[Parity, ...]:
+    """Every loss of the catalog."""
+    return tuple(parity(name, seed) for name in catalog.losses())
