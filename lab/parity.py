@@ -89,12 +89,14 @@ def value_of(code: str, embeddings: Tensor, labels: Tensor) -> float:
     made = code[code.index("loss_func = ") :].partition("\nembeddings =")[0].partition("\nloss = ")[0]
     imports = "\n".join(line for line in lines if line.startswith(("import ", "from ")))
     scope: dict[str, object] = {"embeddings": embeddings, "labels": labels}
-    exec(f"{imports}\n{made}", scope)
-    loss_func = scope["loss_func"]
-    if isinstance(loss_func, torch.nn.Module):
-        loss_func.double()
     call = next(line for line in code.split("\n") if line.startswith("loss = "))
-    exec(call, scope)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the peer's own, on indexing and on temperatures
+        exec(f"{imports}\n{made}", scope)  # our own snippet: no text from outside
+        loss_func = scope["loss_func"]
+        if isinstance(loss_func, torch.nn.Module):
+            loss_func.double()
+        exec(call, scope)
     return float(scope["loss"].detach())  # type: ignore[attr-defined]
 
 
