@@ -40,13 +40,12 @@ SYMBOLS = (
     "x",
     "hexagon",
 )
-# Three dimensions know eight symbols only.
+# Three dimensions know eight symbols only, and "x" is drawn as an empty box where its letter is missing.
 SYMBOLS_IN_SPACE = (
     "circle",
     "square",
     "diamond",
     "cross",
-    "x",
     "circle-open",
     "square-open",
     "diamond-open",
@@ -56,6 +55,6 @@ REFERENCE = "#8A8A8A"  # lines that data is compared with: chance, thresholds, w
 
 
 def class_style(number: int, dark: bool = False, space: bool = False) -> dict[str, str]:
-    """Colour and symbol of class `number`, from 0; they repeat after ten (symbols in space after eight)."""
+    """Colour and symbol of class `number`, from 0; they repeat after ten (symbols in space after seven)."""
     colours, symbols = COLOURS_IN_DARK if dark else COLOURS, SYMBOLS_IN_SPACE if space else SYMBOLS
     return {"color": colours[number % len(colours)], "symbol": symbols[number % len(symbols)]}

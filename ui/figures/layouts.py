@@ -64,17 +64,20 @@ def laid_out(moment: Moment, name: str, points: int, options: dict[str, Any], wa
         return Layout(rows, None, reason)
     settings = (name, points, tuple(sorted(options.items())), warm)
     key, held = (moment.frame.step, *settings), made(moment.recording, "layout")
-    if key not in held:
-        former = [step for step, *rest in held if tuple(rest) == settings] if warm else []
-        nearest = min(former, key=lambda step: abs(step - moment.frame.step), default=None)
-        start = None if nearest is None else held[(nearest, *settings)].positions
-        found = computed(LayoutJob(name, embeddings, options, start), rows)
-        if found.positions is None:
-            return found
-        origin = "fresh" if nearest is None else f"from the layout of step {nearest}, and turned towards it"
-        found = Layout(rows, found.positions, f"It started {origin}.")
-        keep(moment.recording, "layout", key, found)
-    return held[key]
+    known: Layout | None = held.get(key)
+    if known is not None:
+        return known
+    # a copy: the recording of a preset is shared, and others may add to it
+    former = {step: done for (step, *rest), done in list(held.items()) if tuple(rest) == settings and warm}
+    nearest = min(former, key=lambda step: abs(step - moment.frame.step), default=None)
+    start = None if nearest is None else former[nearest].positions
+    found = computed(LayoutJob(name, embeddings, options, start), rows)
+    if found.positions is None:
+        return found
+    origin = "fresh" if nearest is None else f"from the layout of step {nearest}, and turned towards it"
+    found = Layout(rows, found.positions, f"It started {origin}.")
+    keep(moment.recording, "layout", key, found)
+    return found
 
 
 def computed(job: LayoutJob, rows: NDArray[np.int64]) -> Layout:
@@ -95,21 +98,19 @@ def waiting_words(job: LayoutJob) -> str:
     if job.waiting:
         return f"{job.title} waits: another layout is computed first"
     if not job.progress:
-        return f"{job.title} begins" + (
-            "; compiling takes about 15 s the first time" if job.title == "UMAP" else ""
-        )
+        compiling = "; compiling takes about 15 s the first time" if job.title == "UMAP" else ""
+        return f"{job.title} begins{compiling}"
     return f"{job.title}: {job.progress:.0%}"
 
 
 def neighbourhoods(
     moment: Moment, rows: NDArray[np.int64], positions: NDArray[np.floating[Any]], view: Any
-) -> Neighbourhoods | None:
-    """Ranks of the rows among the embeddings and on the map; None for fewer than three points."""
-    if moment.measured is None or len(rows) < 3:
-        return None
-    key, held = (moment.frame.step, len(rows), view), made(moment.recording, "neighbours")
-    if key not in held:
+) -> Neighbourhoods:
+    """Ranks of at least three rows among the embeddings and on the map, computed once."""
+    assert moment.measured is not None
+    key = (moment.frame.step, len(rows), view)
+    both: Neighbourhoods | None = made(moment.recording, "neighbours").get(key)
+    if both is None:
         both = Neighbourhoods(moment.measured[rows], positions)
         keep(moment.recording, "neighbours", key, both)
-        return both
-    return held[key]
+    return both

@@ -53,16 +53,16 @@ def map_section(now: Moment, images: NDArray[np.uint8] | None, with_map: bool, w
     if view is None:
         return
     near = sample(len(view.rows), MAX_POINTS)
-    rows, positions = view.rows[near], view.positions[near]
-    both = neighbourhoods(now, rows, positions, view.key)
+    most = (len(near) - 1) // 2 if now.embeddings is not None else 0
     if now.embeddings is None and with_kept:
         st.info(now.without_embeddings)
-    k, by = 1, CLASS
-    if both is not None and both.most >= 1:
-        k, by = neighbour_controls(both, with_map)
+    k, by = neighbour_controls(most, with_map, with_kept) if most >= 1 else (1, CLASS)
+    both = None
+    if most >= 1 and (with_kept or by != CLASS):
+        both = neighbourhoods(now, view.rows[near], view.positions[near], view.key)
     if with_map:
         draw_map(now, view, images, coloured(both, k, by), near if by != CLASS else None)
-    if with_kept and both is not None and both.most >= 1:
+    if with_kept and both is not None:
         title = f"Neighbours kept by {view.title}, step {now.frame.step}"
         words = kept_words(both, k, f"the map ({view.title})")
         show(neighbours_kept(both, k, title), words, "kept", f"neighbours-step-{now.frame.step}")
@@ -166,23 +166,10 @@ def option(param: Param, key: str) -> Any:
     )
 
 
-def neighbour_controls(both: Neighbourhoods, with_map: bool) -> tuple[int, str]:
-    """How many neighbours count, and what colours the map."""
-    most = min(100, both.most)
+def neighbour_controls(most: int, with_map: bool, with_kept: bool) -> tuple[int, str]:
+    """What colours the map, and how many neighbours count: k up to `most` or 100."""
+    by, k, most = CLASS, 1, min(100, most)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        k = 1
-        if most > 1:
-            k = st.slider(
-                "Neighbours k",
-                1,
-                most,
-                min(10, most),
-                key=f"figures.k to {most}",
-                width=220,
-                help="How many nearest neighbours of each point are looked at. "
-                "A larger value asks for the wider surroundings.",
-            )
-        by = CLASS
         if with_map:
             by = st.segmented_control(
                 "Colour by",
@@ -192,6 +179,17 @@ def neighbour_controls(both: Neighbourhoods, with_map: bool) -> tuple[int, str]:
                 key="figures.colour",
                 help="Class; or for every point the share of its k nearest neighbours that the map keeps; or "
                 "how free its nearest on the map are of strangers (trustworthiness). 1 is best.",
+            )
+        if (with_kept or by != CLASS) and most > 1:
+            k = st.slider(
+                "Neighbours k",
+                1,
+                most,
+                min(10, most),
+                key=f"figures.k to {most}",
+                width=220,
+                help="How many nearest neighbours of each point are looked at. "
+                "A larger value asks for the wider surroundings.",
             )
     return k, by or CLASS
 

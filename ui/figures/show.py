@@ -32,7 +32,8 @@ def show(figure: go.Figure, words: str, name: str, file: str, height: int = 400,
         choose: whether points can be chosen; then the page runs again with the choice, which is returned.
     """
     options: dict[str, Any] = {"on_select": "rerun"} if choose else {}
-    state = st.plotly_chart(figure, key=f"figure {name}", height=height, **options)
+    told = f"{figure.layout.title.text}. {words}"
+    state = st.plotly_chart(figure, key=f"figure {name}", height=height, alt=told, **options)
     with st.container(horizontal=True, wrap=False):
         st.markdown(words, width="stretch")
         with st.popover("Save", type="tertiary", help="This figure as a page, or its data as a table"):
