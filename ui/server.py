@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import threading
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("losslab")
 _LOCK = threading.Lock()
 WARM = threading.Event()
+ENDING = threading.Event()  # the server ends: what is still to be warmed up is left
+LAST_PART = 10.0  # seconds that the end waits for the part under way, such as an import
 
 
 def scheduler() -> Scheduler:
@@ -49,10 +52,13 @@ def warm_up() -> None:
         settings()
         data = datasets.load("mnist")
         first_pictures_first()
-        squeezed_images(data)
-        first_step()
+        if not ENDING.is_set():
+            squeezed_images(data)
+        if not ENDING.is_set():
+            first_step()
     except Exception:
-        _LOG.exception("warm-up failed; the first page will say why")
+        if not ENDING.is_set():
+            _LOG.exception("warm-up failed; the first page will say why")
     WARM.set()
     # Long-lived modules and tables leave the collector's sight: each later collection is short.
     gc.collect()
@@ -63,7 +69,11 @@ def first_pictures_first(patience: float = 4.0) -> None:
     """Waits until who came at once has a picture: it needs no optimiser, which is the rest of the warm-up."""
     deadline = time.monotonic() + patience
     waiting = ("queued", "preparing")
-    while time.monotonic() < deadline and all(run.state in waiting for run in scheduler().runs):
+    while (
+        time.monotonic() < deadline
+        and not ENDING.is_set()
+        and all(run.state in waiting for run in scheduler().runs)
+    ):
         time.sleep(0.05)
 
 
@@ -78,16 +88,23 @@ def first_step(patience: float = 60.0) -> None:
     run = scheduler().open(tiny)
     run.play()
     deadline = time.monotonic() + patience
-    while run.state in ("queued", "preparing", "ready", "running") and time.monotonic() < deadline:
+    busy = ("queued", "preparing", "ready", "running")
+    while run.state in busy and time.monotonic() < deadline and not ENDING.is_set():
         time.sleep(0.02)
     scheduler().close(run.token)
 
 
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
-    """Warms up beside the server's start, which does not wait; ends the worker with the server."""
+    """Warms up beside the server's start, which does not wait; ends warm-up and worker with the server.
+
+    A thread that is in the middle of an import when the interpreter ends would end in a traceback.
+    """
+    ENDING.clear()
     thread = threading.Thread(target=warm_up, name="warm-up", daemon=True)
     thread.start()
     yield {}
+    ENDING.set()
+    await asyncio.to_thread(thread.join, LAST_PART)
     if _scheduler.cache_info().currsize:
         scheduler().stop()
