@@ -11,6 +11,9 @@ import torch
 from torch import Tensor
 
 from lab.playground.placement import CIRCLE, Placement, settled
+from losslib.base import PairLoss
+from losslib.pair_matrix import Pairs
+from losslib.weights import PairWeights
 
 _LOG = logging.getLogger("losslab")
 NOTHING = 1e-14  # under it a value, gradient or weight is rounding
@@ -67,8 +70,8 @@ def evaluate(loss: Any, placement: Placement, space: str) -> Evaluation:
     positives = (int(same.sum()) - count) // 2
     counts = positives, count * (count - 1) // 2 - positives
     try:
-        value, gradient = value_and_gradient(loss, embeddings, labels)
-        pulls = pulls_of(loss, embeddings, labels) if hasattr(loss, "pair_weights") else None
+        value, gradient, weights = all_of(loss, embeddings, labels)
+        pulls = None if weights is None else pulls_of(weights, labels, loss.distance.is_inverted)
     except ValueError as error:
         return Evaluation(None, (), None, *counts, reason=str(error))
     except Exception:  # a loss of one's own: it must not take the others with it
@@ -78,6 +81,30 @@ def evaluate(loss: Any, placement: Placement, space: str) -> Evaluation:
         return Evaluation(None, (), None, *counts, reason="value or gradient is not a finite number here")
     arrows = -(along_circle(gradient, embeddings) if space == CIRCLE else gradient) + 0.0
     return Evaluation(value, tuple((x, y) for x, y in arrows.tolist()), pulls, *counts)
+
+
+def all_of(loss: Any, embeddings: Tensor, labels: Tensor) -> tuple[float, Tensor, PairWeights | None]:
+    """The loss, its gradient (N, 2), and its pair weights if it has any.
+
+    In one pass where the loss is nothing but a function of its distance matrix: a drag waits for it.
+    """
+    cls = type(loss)
+    usual = isinstance(loss, PairLoss) and cls.compute is PairLoss.compute and cls.forward is PairLoss.forward
+    if not usual or "reducer" not in cls.parts:
+        found = loss.pair_weights(embeddings, labels) if hasattr(loss, "pair_weights") else None
+        return *value_and_gradient(loss, embeddings, labels), found
+    x = embeddings.clone().requires_grad_()
+    batch = loss.read(x, labels, None, None, None)
+    values = loss.distance(x)
+    pairs = Pairs(values, batch, loss.distance)
+    total = loss.reducer(loss.terms(pairs), x, labels)
+    if not total.requires_grad:
+        gradient, weights = torch.zeros_like(x), torch.zeros_like(values)
+    else:
+        gradient, weights = torch.autograd.grad(total, (x, values), allow_unused=True, materialize_grads=True)
+    rule = loss.activity_rule
+    found = PairWeights(values.detach(), weights, pairs.positive, pairs.negative, rule)
+    return float(total.detach()), gradient, found
 
 
 def value_and_gradient(loss: Any, embeddings: Tensor, labels: Tensor) -> tuple[float, Tensor]:
@@ -95,13 +122,11 @@ def along_circle(gradient: Tensor, points: Tensor) -> Tensor:
     return gradient - (gradient * points).sum(1, keepdim=True) * points
 
 
-def pulls_of(loss: Any, embeddings: Tensor, labels: Tensor) -> tuple[Pull, ...]:
-    """The active pairs, each once, the heaviest first."""
-    found = loss.pair_weights(embeddings, labels)
+def pulls_of(found: PairWeights, labels: Tensor, inverted: bool) -> tuple[Pull, ...]:
+    """The active pairs, each once, the heaviest first; `inverted` where larger is closer."""
     weight = found.weights + found.weights.T
     active = found.active | found.active.T
     rows, columns = torch.triu(active, 1).nonzero(as_tuple=True)
-    inverted = loss.distance.is_inverted
     table = zip(
         rows.tolist(),
         columns.tolist(),

@@ -28,6 +28,7 @@ class LossBoard {
     const hatch = svg("pattern",
       { id: this.id, width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(35)" }, defs);
     svg("path", { class: "hatch", d: "M0 0V8" }, hatch);
+    this.back = svg("g", { "aria-hidden": "true" }, this.svg); // drawn anew only when a region comes or goes
     this.under = svg("g", { "aria-hidden": "true" }, this.svg);
     this.points = svg("g", {}, this.svg);
     this.dots = [];
@@ -47,8 +48,11 @@ class LossBoard {
 
   draw(config, answer, region, theme) {
     this.half = HALF[config.space];
-    const layers = [this.ground(config)];
-    if (region) layers.push(this.free(config, region));
+    if (this.ground !== config.space || this.region !== region) {
+      [this.ground, this.region] = [config.space, region];
+      this.back.innerHTML = this.axes(config) + (region ? this.free(config, region) : "");
+    }
+    const layers = [];
     this.labels = []; // above the lines
     if (answer) {
       answer.rings.forEach((ring, k) => layers.push(this.ring(config, ring, k)));
@@ -59,7 +63,7 @@ class LossBoard {
     this.placePoints(config, theme);
   }
 
-  ground({ space }) {
+  axes({ space }) {
     const middle = SIDE / 2;
     const circle = `<circle class="unit" cx="${middle}" cy="${middle}" r="${middle / this.half}"/>`;
     const axes = `<path class="axis" d="M0 ${middle}H${SIDE}M${middle} 0V${SIDE}"/>`;
@@ -69,8 +73,11 @@ class LossBoard {
   fill(kind) { return kind === 2 ? 'class="zero"' : `fill="url(#${this.id})"`; }
 
   free({ space }, { wedges, polygons }) {
-    const cut = polygons.map(([corners, kind]) =>
-      `<path ${this.fill(kind)} d="M${corners.map(([x, y]) => `${this.x(x).toFixed(1)} ${this.y(y).toFixed(1)}`).join("L")}Z"/>`);
+    const cut = [1, 2].map((wanted) => {
+      const pieces = polygons.filter(([, kind]) => kind === wanted).map(([corners]) =>
+        `M${corners.map(([x, y]) => `${this.x(x).toFixed(1)} ${this.y(y).toFixed(1)}`).join("L")}Z`);
+      return pieces.length ? `<path ${this.fill(wanted)} d="${pieces.join("")}"/>` : "";
+    });
     const far = space === "circle" ? 1 : 3.2;
     const turned = wedges.map(([low, high, kind]) => {
       const edge = this.arcPath(low, high, far);
