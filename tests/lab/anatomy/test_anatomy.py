@@ -1,4 +1,4 @@
-"""Families of options, the force portrait, the batch, the sentences; every loss, also with extreme options."""
+"""Families of options, the force portrait, the batch, the sentences; every loss, also at extremes."""
 
 import math
 from dataclasses import replace
