@@ -1,0 +1,127 @@
+"""Losses, miners and reducers on random batches: finite, right, or refused in a sentence."""
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from losslib import catalog, reducers
+from tests.contract.fuzz import random_value
+from tests.contract.registered import SAMPLING, sizes
+from tests.fuzz.holds import holds, said
+
+LOSSES = sorted(catalog.losses())
+MINERS = sorted(catalog.miners())
+DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+REDUCERS = ("MeanReducer", "SumReducer", "AvgNonZeroReducer", "DoNothingReducer", "ThresholdReducer")
+LARGE = 60_000.0
+
+
+@st.composite
+def batches(draw) -> tuple[Tensor, Tensor]:
+    """Embeddings (B, D) of any size and precision, some rows equal or zero, and labels (B,)."""
+    count, size = draw(st.integers(0, 10)), draw(st.integers(1, 6))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    rows = torch.randn(count, size, generator=generator, dtype=torch.float64)
+    rows = rows * draw(st.sampled_from([1.0, 1.0, 1e-3, 30.0])) + draw(st.sampled_from([0.0, 0.0, 3.0]))
+    if count and draw(st.integers(0, 2)) == 0:
+        rows[draw(st.integers(0, count - 1))] = draw(st.sampled_from([0.0, 1.0]))
+    if count > 1 and draw(st.integers(0, 2)) == 0:
+        rows[draw(st.integers(0, count - 1))] = rows[draw(st.integers(0, count - 1))].clone()
+    labels = torch.tensor([draw(st.integers(0, 3)) for _ in range(count)], dtype=torch.int64)
+    return rows.to(draw(st.sampled_from(DTYPES))), labels
+
+
+def built(name: str, size: int, random: object) -> torch.nn.Module:
+    """The loss with options from the ranges worth exploring."""
+    cls = catalog.get(name)
+    options = {
+        option: random_value(random, param)  # type: ignore[arg-type]
+        for option, param in cls.params.items()
+        if option not in SAMPLING and random.random() < 0.4  # type: ignore[attr-defined]
+    }
+    needed = {**sizes(name), **({"embedding_size": size} if "embedding_size" in cls.required else {})}
+    return cls(**needed, **options)
+
+
+@holds(weight=3, name=st.sampled_from(LOSSES), batch=batches(), random=st.randoms(use_true_random=False))
+def a_loss_is_finite_with_a_finite_gradient_or_refuses(
+    name: str, batch: tuple[Tensor, Tensor], random: object
+) -> None:
+    """Half precision may overflow where its largest number is exceeded, nothing else may."""
+    rows, labels = batch
+    torch.manual_seed(0)
+    try:
+        loss = built(name, rows.shape[1], random)
+        if rows.dtype == torch.float64:
+            loss = loss.double()
+        given = rows.clone().requires_grad_()
+        views = "two views" in catalog.get(name).needs
+        value = loss(given, ref_emb=rows.flip(0)) if views else loss(given, labels)
+    except ValueError as error:
+        said(error)
+        return
+    assert value.ndim == 0
+    if bool(value.isfinite()):
+        if value.requires_grad:
+            value.backward()
+            assert given.grad is None or bool(given.grad.isfinite().all()), f"{loss}: gradient of {value}"
+        return
+    wide = (
+        loss.double()(rows.double(), ref_emb=rows.flip(0).double())
+        if views
+        else loss.double()(rows.double(), labels)
+    )
+    assert abs(float(wide)) > LARGE or rows.dtype in DTYPES[2:], (
+        f"{loss}: {value}, {wide} in double precision"
+    )
+
+
+@holds(weight=3, name=st.sampled_from(MINERS), batch=batches(), random=st.randoms(use_true_random=False))
+def a_miner_takes_pairs_of_the_right_relation(
+    name: str, batch: tuple[Tensor, Tensor], random: object
+) -> None:
+    """Positives share the label and are not the anchor itself, negatives differ; all places exist."""
+    rows, labels = batch
+    cls = catalog.miners()[name]
+    torch.manual_seed(0)
+    try:
+        options = {o: random_value(random, p) for o, p in cls.params.items() if random.random() < 0.4}  # type: ignore[arg-type, attr-defined]
+        found = cls(**options)(rows, labels)
+    except ValueError as error:
+        said(error)
+        return
+    if len(found) == 3:
+        anchors, positives, negatives = found
+        first, second = anchors, anchors
+    else:
+        first, positives, second, negatives = found
+    assert len(first) == len(positives)
+    assert len(second) == len(negatives)
+    assert bool((labels[first] == labels[positives]).all())
+    assert bool((first != positives).all())
+    assert bool((labels[second] != labels[negatives]).all())
+
+
+@holds(weight=2, values=st.lists(st.floats(-100, 100, width=32), max_size=12), name=st.sampled_from(REDUCERS))
+def a_reducer_is_its_own_sentence(values: list[float], name: str) -> None:
+    """Each reducer against the plain definition, on listed terms."""
+    losses = torch.tensor(values, dtype=torch.float64)
+    made = (
+        getattr(reducers, name)(low=-1.0, high=50.0)
+        if name == "ThresholdReducer"
+        else getattr(reducers, name)()
+    )
+    index = torch.arange(len(values))
+    terms = {"loss": {"losses": losses, "indices": index, "reduction_type": "element"}}
+    found = made(terms, torch.zeros(max(len(values), 1), 2, dtype=torch.float64), None)
+    if name == "DoNothingReducer":
+        return
+    chosen = {
+        "MeanReducer": values,
+        "SumReducer": values,
+        "AvgNonZeroReducer": [v for v in values if v > 0],
+        "ThresholdReducer": [v for v in values if -1 < v < 50],
+    }[name]
+    total = sum(chosen)
+    expected = total if name == "SumReducer" else total / len(chosen) if chosen else 0.0
+    assert abs(float(found) - expected) <= 1e-9 * max(1.0, sum(map(abs, values)))
