@@ -1,5 +1,7 @@
 """Links: whatever the address, a config that is whole, and a sentence for each thing refused."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 import datasets
@@ -25,7 +27,7 @@ ODD = st.one_of(
 
 
 @st.composite
-def addresses(draw) -> dict[str, str]:
+def addresses(draw: Any) -> dict[str, str]:
     """Keys that exist, mostly, with values that fit, sometimes."""
     loss = draw(st.sampled_from(sorted(catalog.losses())))
     data = draw(st.sampled_from(sorted(datasets.catalog())))

@@ -1,5 +1,7 @@
 """Losses, miners and reducers on random batches: finite, right, or refused in a sentence."""
 
+from typing import Any
+
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -17,7 +19,7 @@ LARGE = 60_000.0
 
 
 @st.composite
-def batches(draw) -> tuple[Tensor, Tensor]:
+def batches(draw: Any) -> tuple[Tensor, Tensor]:
     """Embeddings (B, D) of any size and precision, some rows equal or zero, and labels (B,)."""
     count, size = draw(st.integers(0, 10)), draw(st.integers(1, 6))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))

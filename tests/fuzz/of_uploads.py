@@ -2,6 +2,7 @@
 
 import io
 import struct
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ WORDS = st.one_of(st.text(max_size=6), st.sampled_from(["label", "cat", "007", '
 
 
 @st.composite
-def tables(draw) -> bytes:
+def tables(draw: Any) -> bytes:
     """Text that looks like a table, mostly."""
     delimiter = draw(st.sampled_from([",", "\t", ";", "|", " ", "  "]))
     end = draw(st.sampled_from(["\n", "\r\n", "\r", "\n\n"]))
@@ -36,7 +37,7 @@ def tables(draw) -> bytes:
 
 
 @st.composite
-def arrays(draw) -> bytes:
+def arrays(draw: Any) -> bytes:
     """npy and npz files, often damaged."""
     shape = draw(st.lists(st.integers(0, 6), min_size=0, max_size=3))
     kind = draw(st.sampled_from(["<f4", ">f8", "<f2", "<i8", "|b1", "<U3", "|S2", "<c8", "|O"]))
