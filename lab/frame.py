@@ -103,7 +103,7 @@ class Frame:
         active_share: share of the batch's pairs that still have a gradient, 0 to 1; NaN without pairs.
         histogram: distances of a fixed sample of probe pairs.
         quality: recall_at_1, map_at_r (None on frames that leave it out), alignment, uniformity.
-        collapse: spread, effective_rank, mean_cosine (0 where `at_origin`, which leaves it undefined).
+        collapse: spread, effective_rank, mean_cosine (NaN where `at_origin`, which leaves it undefined).
         gradient_norm: norm of the encoder's gradient.
         learning_rate: rate in force.
         batch: the step's batch.
@@ -132,7 +132,7 @@ class Frame:
     def at_origin(self) -> bool:
         """Whether every embedding is the zero vector: all are equal, yet their mean cosine is not 1."""
         equal = len(self.positions) > 1 and self.collapse["spread"] == 0
-        return equal and self.collapse["mean_cosine"] < 0.5  # rows of length 0 count as cosine 0
+        return equal and not self.collapse["mean_cosine"] >= 0.5  # NaN; older recordings have 0
 
     @property
     def nbytes(self) -> int:

@@ -37,7 +37,8 @@ class Collapse(NamedTuple):
             0 when all embeddings are equal, 1 / sqrt(D) when unit vectors are spread evenly.
         effective_rank: exp of the entropy of the singular values of the centred embeddings, from 1
             (a line or a point) to D (Roy and Vetterli 2007, "The effective rank").
-        mean_cosine: mean cosine similarity of two different embeddings; 1 when all point the same way.
+        mean_cosine: mean cosine similarity of two different embeddings; 1 when all point the same way. Zero
+            vectors have no direction and are left out; NaN when fewer than two are not zero.
     """
 
     spread: Tensor
@@ -150,7 +151,6 @@ def uniformity(embeddings: Tensor, t: float = 2.0) -> Tensor:
 def collapse(embeddings: Tensor) -> Collapse:
     """Spread per dimension, effective rank and mean cosine of (N, D) embeddings; see `Collapse`."""
     embeddings = checked(embeddings, None)
-    count = len(embeddings)
     # the D x D product is small, so double precision costs nothing and keeps small singular values
     wide = embeddings.double()
     centred = wide - wide.mean(dim=0)
@@ -166,7 +166,8 @@ def collapse(embeddings: Tensor) -> Collapse:
     unit = normalize(wide, dim=1)
     cosines = unit.sum(dim=0).square().sum() - unit.square().sum()
     spread = centred.square().mean().sqrt()
-    mean_cosine = cosines / (count * (count - 1)) if count > 1 else cosines * torch.nan
+    directed = (unit != 0).any(dim=1).sum()
+    mean_cosine = torch.where(directed > 1, cosines / (directed * (directed - 1)), torch.nan)
     nan = torch.full_like(rank, torch.nan)
     values = (torch.where(finite, value, nan).to(embeddings.dtype) for value in (spread, rank, mean_cosine))
     return Collapse(*values)

@@ -116,6 +116,15 @@ def test_collapse_of_shapes_known_by_hand() -> None:
     assert ellipse.effective_rank.item() == pytest.approx(math.exp(entropy))
 
 
+def test_zero_vectors_have_no_part_in_the_mean_cosine() -> None:
+    mixed = torch.tensor([[3.0, 0.0], [0.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 5.0]])
+    # cosines of the three others: 0, 0 and 1
+    assert evaluation.collapse(mixed).mean_cosine.item() == pytest.approx(1 / 3)
+    for rows in (torch.zeros(4, 2), mixed[:2], mixed[:1]):
+        assert math.isnan(evaluation.collapse(rows).mean_cosine.item())
+    assert evaluation.collapse(torch.zeros(4, 2)).spread.item() == 0.0
+
+
 def test_total_collapse_scores_chance_not_perfection() -> None:
     y = torch.arange(10).repeat_interleave(20)
     for size in (2, 8):

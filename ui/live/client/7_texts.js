@@ -35,7 +35,7 @@ function drawTexts(panel, frame, at, moment) {
   const precise = latestKnown(panel.frames, "map_at_r", at);
   setText(panel.find("quality-summary"), "On " + hello.quality_on + ": recall@1 " + percent(frame.recall_at_1) +
     ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
-  setText(panel.find("pairs-summary"), pairsSummary(frame));
+  setText(panel.find("pairs-summary"), pairsSummary(frame, hello));
   panel.find("heat-view").hidden = !frame.rows;
   drawInsights(panel.find("insights"), frame.insights.filter(({ kind }) => !SAID_ELSEWHERE.has(kind)));
   drawGauges(panel.find("gauges"), frame, hello);
@@ -57,7 +57,9 @@ function mapNote(frame, hello) {
 
 // Its value and what is said beside it.
 function meanCosine({ points, spread, mean_cosine: value }) {
-  if (points > 1 && spread === 0 && Number.isNaN(value)) return ["-", "undefined: all embeddings are zero vectors"];
+  if (points > 1 && Number.isNaN(value)) {
+    return ["-", spread === 0 ? "undefined: all embeddings are zero vectors" : "undefined: only one is no zero vector"];
+  }
   return [short(value), "collapsed = 1"];
 }
 
