@@ -108,11 +108,19 @@ class Trainer:
         """
         self.encoder.train()
         index = self.train_index[rows].to(self.device)
-        rows = rows.to(self.device)
         if self.pairing.rule.views:
-            views = two_views(self.inputs[index], self.kind)
-            return self.encoder(views), self.labels[rows].repeat(2)
+            # drawn from the seed and the batch alone, so that every loss sees the same views
+            with torch.random.fork_rng(devices=[]):
+                torch.default_generator.manual_seed(self._views_seed(rows))
+                views = two_views(self.inputs[index], self.kind)
+            return self.encoder(views), self.labels[rows.to(self.device)].repeat(2)
+        rows = rows.to(self.device)
         return self.encoder(rows if self.free else self.inputs[index]), self.labels[rows]
+
+    def _views_seed(self, rows: Tensor) -> int:
+        """A number that another batch (B,), another order or another seed changes."""
+        places = torch.arange(1, len(rows) + 1)
+        return int(((rows + 1) * places * 2_654_435_761).sum() + self._config.seed * 1_000_003) % 2**31
 
     def pair(self, rows: Tensor, embeddings: Tensor, labels: Tensor) -> Paired:
         """What the loss is called with for a batch's rows (B,), embeddings and labels (R, ...); mines."""

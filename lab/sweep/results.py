@@ -92,11 +92,13 @@ def reduced(recording: Recording, **about: Any) -> CellResult:
     return CellResult(
         config=recording.config,
         steps=np.array([frame.step for frame in kept], dtype=np.int32),
-        positions=np.array([f.positions[:points] for f in kept], dtype=np.float32).reshape(-1, points, 2),
+        positions=np.array([f.positions[:points] for f in kept], dtype=np.float32).reshape(
+            len(kept), points, 2
+        ),
         labels=recording.labels[:points],
-        extent=np.array([f.histogram[:2] for f in kept], dtype=np.float64).reshape(-1, 2),
-        positive=np.array([f.histogram.positive for f in kept], dtype=np.int32).reshape(-1, bins),
-        negative=np.array([f.histogram.negative for f in kept], dtype=np.int32).reshape(-1, bins),
+        extent=np.array([f.histogram[:2] for f in kept], dtype=np.float64).reshape(len(kept), 2),
+        positive=np.array([f.histogram.positive for f in kept], dtype=np.int32).reshape(len(kept), bins),
+        negative=np.array([f.histogram.negative for f in kept], dtype=np.int32).reshape(len(kept), bins),
         marks=kept[-1].marks if kept else (),
         curves=recording.curves(),
         **about,
@@ -163,7 +165,7 @@ def load(path: str | Path | BinaryIO) -> tuple[CellResult, ...]:
         raise
     except OSError as error:
         raise ParameterError(f"sweep file: cannot be read ({error.strerror or error})") from None
-    except (zipfile.BadZipFile, KeyError, IndexError, TypeError, ValueError) as error:
+    except (zipfile.BadZipFile, KeyError, IndexError, TypeError, ValueError, EOFError) as error:
         raise ParameterError("sweep file: these are no results of a sweep, or the file is damaged") from error
 
 
@@ -177,7 +179,7 @@ def _result(head: dict[str, Any], arrays: dict[str, NDArray[Any]], number: int) 
         state=head["state"],
         reason=head["reason"],
         notes=tuple(head["notes"]),
-        positions=np.array(positions, dtype=np.float32).reshape(-1, points, 2),
+        positions=np.array(positions, dtype=np.float32).reshape(len(positions), points, 2),
         marks=tuple(Mark(*mark) for mark in head["marks"]),
         curves=dict(rows),
         ms_per_step=float("nan") if head["ms_per_step"] is None else head["ms_per_step"],

@@ -33,7 +33,7 @@ def suggested(param: Param, count: int = 3) -> tuple[str, ...]:
         values = [low + (high - low) * k / (count - 1) for k in range(count)]
     values = [float(f"{value:.2g}") for value in values]
     if not any(math.isclose(value, default) for value in values):
-        nearest = min(range(count), key=lambda k: abs(values[k] - default))
+        nearest = min(range(1, count - 1), key=lambda k: abs(values[k] - default))
         values[nearest] = default
     if param.kind == "int":
         values = [round(value) for value in values]
