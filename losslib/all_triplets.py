@@ -64,15 +64,15 @@ class HingeTripletsTerm(AllTripletsTerm):
 
     def sum(self) -> Tensor:
         """Sum of all hinges."""
-        return self._row_sums(self._counts(), self.margin).sum()
+        return self._row_sums(self.active(), self.margin).sum()
 
     def count_positive(self) -> Tensor:
         """Number of triplets that violate the margin."""
-        return self._counts()[0].sum()
+        return self.active()[0].sum()
 
     def per_anchor(self, rows: int) -> tuple[Tensor, Tensor]:
         """Sum of the hinges and number of the triplets of each anchor."""
-        return self._row_sums(self._counts(), self.margin), self.triplets_per_anchor()
+        return self._row_sums(self.active(), self.margin), self.triplets_per_anchor()
 
     def between(self, low: float | None, high: float | None) -> tuple[Tensor, Tensor]:
         """Sum and number of the hinges strictly between low and high."""
@@ -89,7 +89,7 @@ class HingeTripletsTerm(AllTripletsTerm):
 
     def _beyond(self, limit: float, inclusive: bool) -> tuple[Tensor, Tensor]:
         """Sum and number of the hinges above the limit (at or above it, inclusive)."""
-        counts = self._counts()
+        counts = self.active()
         if limit != 0 or inclusive:
             with torch.no_grad():
                 counts = self._count(self.margin - limit, inclusive)
@@ -101,7 +101,8 @@ class HingeTripletsTerm(AllTripletsTerm):
         linear = (weight * (self.separation - self._reference)).sum(1)
         return linear + margin * of_positive.sum(1).to(linear.dtype)
 
-    def _counts(self) -> tuple[Tensor, Tensor]:
+    def active(self) -> tuple[Tensor, Tensor]:
+        """Active negatives of each positive and active positives of each negative, both (B, R)."""
         if self._active is None:
             with torch.no_grad():
                 self._active = self._count(self.margin, inclusive=False)

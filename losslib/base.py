@@ -160,9 +160,18 @@ class BaseLoss(Declared, HoldsTensors):
 
         Raises ShapeError or TypeError for inputs that do not fit.
         """
-        terms = self.loss_terms(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        batch = self.read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         with without_autocast(embeddings):
-            return self._reduced(terms, embeddings, labels)
+            value = self._fused(batch)
+            if value is None:
+                return self._reduced(self._with_penalties(self.compute(batch), batch), embeddings, labels)
+            for term in self._with_penalties({}, batch).values():
+                value = value + term.losses
+            return value
+
+    def _fused(self, batch: Batch) -> Tensor | None:
+        """The reduced loss in one pass, without penalties; None where there is no such form."""
+        return None
 
     def _with_penalties(self, terms: dict[str, Term], batch: Batch) -> dict[str, Term]:
         if self.embedding_regularizer is not None:
@@ -202,6 +211,11 @@ class PairLoss(BaseLoss):
     def compute(self, batch: Batch) -> dict[str, Term]:
         """The terms, from the distance matrix of the batch."""
         return self.terms(Pairs(self.distance(batch.embeddings, batch.ref_emb), batch, self.distance))
+
+    def _fused(self, batch: Batch) -> Tensor | None:
+        from losslib.kernels.run import fused  # which imports the losses
+
+        return fused(self, batch)
 
     def pair_weights(
         self,

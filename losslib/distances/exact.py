@@ -35,7 +35,7 @@ def euclidean(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool)
             elsewhere and while compiling a distance below its rounding noise (6e-8 of the norms) is 0.
     """
     if transforming():
-        return _by_difference(x, y).to(dtype)
+        return distances_by_difference(x, y).to(dtype)
     result: Tensor = _Euclidean.apply(x, y, dtype, by_product)
     return result
 
@@ -43,7 +43,7 @@ def euclidean(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool)
 class _Euclidean(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
-        distance = (_by_product(x, y) if by_product else _by_difference(x, y)).to(dtype)
+        distance = (distances_by_product(x, y) if by_product else distances_by_difference(x, y)).to(dtype)
         ctx.save_for_backward(x, y, distance)
         return distance
 
@@ -52,35 +52,37 @@ class _Euclidean(torch.autograd.Function):
         x, y, distance = ctx.saved_tensors
         # d(distance)/dx = (x - y) / distance, and 0 where the points coincide
         pull = grads[0] / torch.threshold(distance, 0.0, torch.inf)
-        centre = _centre(x)  # far from the origin, sum(pull) * x - pull @ y would cancel
-        a = x - centre
+        middle = centre(x)  # far from the origin, sum(pull) * x - pull @ y would cancel
+        a = x - middle
         if y is None:
             both = (pull + pull.t()).to(x.dtype)
             return both.sum(1, keepdim=True) * a - both @ a, None, None, None
-        b, pull = y - centre, pull.to(x.dtype)
+        b, pull = y - middle, pull.to(x.dtype)
         grad_x = pull.sum(1, keepdim=True) * a - pull @ b
         grad_y = pull.sum(0).unsqueeze(1) * b - pull.t() @ a
         return grad_x, grad_y, None, None
 
 
-def _centre(x: Tensor) -> Tensor:
+def centre(x: Tensor) -> Tensor:
     """Mean of the rows (D,); 0 without any, where a mean is NaN."""
     return x.sum(0) / max(len(x), 1)
 
 
-def _by_difference(x: Tensor, y: Tensor | None) -> Tensor:
+def distances_by_difference(x: Tensor, y: Tensor | None) -> Tensor:
+    """Matrix (N, M) of distances, each from the difference of its rows: exact, and slow."""
     return torch.cdist(x, x if y is None else y, compute_mode="donot_use_mm_for_euclid_dist")
 
 
-def _by_product(x: Tensor, y: Tensor | None) -> Tensor:
-    centre = _centre(x)
-    a = x - centre
-    b = a if y is None else y - centre
+def distances_by_product(x: Tensor, y: Tensor | None) -> Tensor:
+    """Matrix (N, M) of distances by a matrix product in the rows' own precision, near pairs apart."""
+    middle = centre(x)
+    a = x - middle
+    b = a if y is None else y - middle
     square_a = (a * a).sum(1)
     square_b = square_a if y is None else (b * b).sum(1)
     squared = torch.mm(a * -2.0, b.t()).add_(square_a.unsqueeze(1)).add_(square_b)
     if x.device.type == "cpu" and values_are_known(x):
-        return _refined(x, y, squared, square_a, square_b)
+        return refined(x, y, squared, square_a, square_b)
     # the noise of the product stays below 5 eps of the squares at every width tried (1 to 8192)
     noise = (square_a.unsqueeze(1) + square_b) * (8 * torch.finfo(x.dtype).eps)
     return (squared * (squared > noise)).sqrt()
@@ -89,7 +91,7 @@ def _by_product(x: Tensor, y: Tensor | None) -> Tensor:
 _NEAR = 1e-6  # share of the largest squared norms above which the product is right to 1e-9
 
 
-def _refined(x: Tensor, y: Tensor | None, squared: Tensor, square_a: Tensor, square_b: Tensor) -> Tensor:
+def refined(x: Tensor, y: Tensor | None, squared: Tensor, square_a: Tensor, square_b: Tensor) -> Tensor:
     """Roots of the squared distances, the near pairs taken from direct differences instead."""
     if squared.numel() == 0:
         return squared
@@ -100,7 +102,7 @@ def _refined(x: Tensor, y: Tensor | None, squared: Tensor, square_a: Tensor, squ
     if near_count <= (0 if y is not None else len(x)):
         return distance  # none, or the diagonal alone
     if near_count * 16 > squared.numel():
-        return _by_difference(x, y)
+        return distances_by_difference(x, y)
     rows, columns = (squared <= limit).nonzero(as_tuple=True)
     other = x if y is None else y
     distance[rows, columns] = torch.linalg.vector_norm(x[rows] - other[columns], dim=1)

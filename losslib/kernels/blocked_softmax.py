@@ -1,0 +1,129 @@
+"""Softmax losses in blocks, on cosines: the sums over all columns, then the positives' band, then the pulls.
+
+The exponentials are taken off one constant, the largest that they can be, so that the matrix stays symmetric:
+one block serves its rows and its columns. That is safe while logits span no more than `SPAN`. Up to `STORED`
+rows the exponentials are kept for the pulls, above they are computed again, in memory linear in the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from losslib.inputs import Batch
+from losslib.kernels.sorted_rows import Block, SortedRows
+
+SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single precision, and quick
+STORED = 4096
+_WIDE = 4096  # columns of a tile
+
+Exponentials = Callable[[Tensor], tuple[Tensor, Tensor | None]]
+
+
+class Softmax:
+    """Sums of exponentials over the negatives of each row, or over all other rows, and what they pull.
+
+    of: turns similarities into exponentials, in place, and what they are multiplied by after being summed.
+    with_positives: whether the sums are over all other rows.
+    """
+
+    def __init__(self, loss: Any, x: Tensor, batch: Batch, of: Exponentials, with_positives: bool) -> None:
+        assert batch.labels is not None
+        self.sorted = SortedRows(x, batch.labels, loss.distance)
+        self.rows, self.of, self.with_positives = self.sorted.rows.unit, of, with_positives
+        self.kept: list[Tensor] | None = [] if len(self.rows) <= STORED else None
+        self.pulls = torch.zeros_like(self.rows)
+        count = len(self.rows)
+        self.block_rows = 128 if self.kept is not None else 256
+        self.buffer = self.rows.new_empty(self.block_rows * min(count, _WIDE))
+
+    def sums(self, wanted: bool) -> Tensor:
+        """The sum of the exponentials of each row, (N,)."""
+        totals = self.rows.new_zeros(len(self.rows))
+        if not wanted:
+            self.kept = None
+        for block, first, last in self._tiles():
+            tile, after = self._exponentials(block, first, last, self.kept is not None)
+            totals[block.start : block.stop].add_(tile.sum(1))
+            beyond = max(block.stop - first, 0)
+            if last > first + beyond:
+                totals[first + beyond : last].add_(tile[:, beyond:].sum(0))
+            if self.kept is not None:
+                self.kept.append(tile if after is None else tile.mul_(after))
+        return totals
+
+    def pull(self, coefficient: Tensor) -> None:
+        """Add the pulls of sum over j of E_ij (a_i + a_j) x_j, with a coefficient (N,) for each row."""
+        for place, (block, first, last) in enumerate(self._tiles()):
+            if self.kept is not None:
+                tile = self.kept[place]
+            else:
+                tile, after = self._exponentials(block, first, last, False)
+                tile = tile if after is None else tile.mul_(after)
+            own = coefficient[block.start : block.stop].unsqueeze(1)
+            weight = (
+                self.buffer[: tile.numel()].view(tile.shape)
+                if self.kept is not None
+                else torch.empty_like(tile)
+            )
+            torch.add(own, coefficient[first:last], out=weight)
+            weight.mul_(tile)
+            self.pulls[block.start : block.stop].addmm_(weight, self.rows[first:last])
+            beyond = max(block.stop - first, 0)
+            if last > first + beyond:
+                own_rows = self.rows[block.start : block.stop]
+                self.pulls[first + beyond : last].addmm_(weight[:, beyond:].t(), own_rows)
+
+    def _tiles(self) -> Iterator[tuple[Block, int, int]]:
+        """Blocks of rows with columns first..last, from the block's first row on."""
+        count = len(self.rows)
+        for block in self.sorted.blocks(self.block_rows):
+            for first in range(block.start, count, _WIDE):
+                # the block's own columns must not be cut in two
+                yield block, first, min(first + _WIDE, count)
+
+    def _exponentials(self, block: Block, first: int, last: int, keep: bool) -> tuple[Tensor, Tensor | None]:
+        own, others = self.rows[block.start : block.stop], self.rows[first:last]
+        size = len(own) * len(others)
+        out = self.rows.new_empty(size) if keep else self.buffer[:size]
+        tile, after = self.of(torch.mm(own, others.t(), out=out.view(len(own), len(others))))
+        if self.with_positives:
+            if first == block.start:
+                tile[:, : len(own)].fill_diagonal_(0)
+        elif first < block.high:
+            high = min(block.high, last)
+            tile[:, : high - first].mul_(1 - self.sorted.same(block, first, high))
+        return tile, after
+
+    def bands(self) -> Iterator[tuple[Block, Tensor, Tensor]]:
+        """Each block of rows, its similarities to the band of its classes, the mask of its positives."""
+        for block in self.sorted.blocks():
+            mask = self.sorted.same(block, block.low, block.high)
+            mask.diagonal(block.start - block.low).zero_()
+            own, band = self.rows[block.start : block.stop], self.rows[block.low : block.high]
+            yield block, own @ band.t(), mask
+
+    def pull_band(self, block: Block, slope: Tensor) -> None:
+        """Add the pulls of a slope (b, width of the band), by the rows as anchors alone, on both rows."""
+        own, band = self.rows[block.start : block.stop], self.rows[block.low : block.high]
+        self.pulls[block.start : block.stop].addmm_(slope, band)
+        self.pulls[block.low : block.high].addmm_(slope.t(), own)
+
+    def pull_positives(self, weight: Tensor) -> None:
+        """Add minus the pulls of sum over positives j of (b_i + b_j) x_j, with a weight (N,) for each row."""
+        weight = weight.unsqueeze(1)
+        weighted = self.rows * weight
+        others = self.sorted.class_sums(self.rows).sub_(self.rows).mul_(weight)
+        self.pulls.sub_(others).sub_(self.sorted.class_sums(weighted).sub_(weighted))
+
+    def positives_mean(self) -> Tensor:
+        """The sum of each row's similarities to its positives, (N,), in double precision."""
+        rows = self.rows.double()
+        return (rows * (self.sorted.class_sums(rows) - rows)).sum(1)
+
+    def gradient(self) -> Tensor:
+        """The gradient by the embeddings."""
+        return self.sorted.back(self.pulls)

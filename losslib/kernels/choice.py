@@ -1,0 +1,240 @@
+"""Which form a loss takes in which situation, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from losslib import losses
+from losslib.distances import CosineSimilarity, DotProductSimilarity, LpDistance
+from losslib.kernels import (
+    blocked_hinges,
+    blocked_softmax_losses,
+    blocked_triplets,
+    dense_hinges,
+    dense_softmax,
+    is_plain,
+    reduce,
+)
+from losslib.kernels.blocked_softmax import SPAN
+from losslib.reducers import AvgNonZeroReducer, DivisorReducer
+
+_LARGEST_SCALE = 1e6  # of logits: beyond it a masked entry's filler would be no longer far away
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What the choice rests on, besides the loss."""
+
+    rows: int
+    references: int | None = None  # of a separate set
+    device: str = "cpu"
+    width: int = 128  # columns of the embeddings
+    tuples: bool = False  # whether pairs are given by index
+    labelled: bool = True  # whether labels tell the pairs, and compare as whole numbers
+    values_known: bool = True  # False while compiling and for fake tensors
+
+
+@dataclass(frozen=True)
+class Choice:
+    """plain, dense or blocked, and why ("because ...")."""
+
+    form: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The fused forms of one loss.
+
+    dense: on the whole distance matrix. unfit: why the loss's options have no fused form, "" where they have.
+    blocked: in blocks of rows sorted by label, (loss, rows, labels) -> Found. unblocked: why the options have
+    no such form. blocked_from: number of rows above which it is the quicker one.
+    symmetric: whether the derivative by the matrix of a batch with itself is a symmetric matrix.
+    """
+
+    dense: Callable[..., Any]
+    unfit: Callable[[Any], str]
+    blocked: Callable[..., Any] | None = None
+    unblocked: Callable[[Any], str] = lambda loss: ""
+    blocked_from: int = 384
+    symmetric: bool = False
+
+
+def choose(loss: Any, here: Situation) -> Choice:
+    """The form a loss takes."""
+    refused = _refused(loss, here)
+    if refused:
+        return Choice("plain", refused)
+    kernel = kernels()[type(loss)]
+    where = _unblocked(loss, kernel, here)
+    if where:
+        return Choice("dense", f"value and gradient come from the distance matrix in one pass; {where}")
+    return Choice(
+        "blocked", f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache"
+    )
+
+
+def _refused(loss: Any, here: Situation) -> str:
+    if not torch.compiler.is_compiling() and is_plain():
+        return "losslib.kernels.plain() is in force"
+    kernel = kernels().get(type(loss))
+    if kernel is None:
+        return "this loss has no fused form"
+    if here.tuples:
+        return "pairs are given by index"
+    if here.device not in ("cpu", "cuda"):
+        return f"there is no fused form for {here.device}"
+    if here.rows < 2 or here.references == 0:
+        return "there are no pairs to speak of"
+    return kernel.unfit(loss)
+
+
+def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
+    """Why not the blocked form; "" where it is taken."""
+    if kernel.blocked is None:
+        return "it has no blocked form"
+    if here.device != "cpu" or not here.values_known:
+        return "its shapes are static, for accelerators and compilation"
+    if here.references is not None:
+        return "the references are a set of their own"
+    if not here.labelled:
+        return "its labels are not whole numbers"
+    if here.rows <= kernel.blocked_from:
+        return f"up to {kernel.blocked_from} rows that is the quickest"
+    return kernel.unblocked(loss)
+
+
+def _parts(loss: Any, reducers: tuple[type, ...] | None = None) -> str:
+    """Why the distance or reducer has no fused form, "" where they have."""
+    distance = loss.distance
+    if type(distance) is LpDistance:
+        if distance.p != 2 or distance.power not in (1, 2):
+            return "it takes Euclidean distances, to the power 1 or 2, and similarities"
+    elif type(distance) not in (CosineSimilarity, DotProductSimilarity):
+        return f"{type(distance).__name__} has no fused form"
+    if "reducer" not in loss.parts:
+        return ""
+    fits = reduce.known(loss.reducer) if reducers is None else type(loss.reducer) in reducers
+    return "" if fits else f"{type(loss.reducer).__name__} needs the terms"
+
+
+def _softmax(*scales: str, inverse: bool = False) -> Callable[[Any], str]:
+    """The check of a softmax loss whose logits are scaled by these options, or by one over them."""
+
+    def unfit(loss: Any) -> str:
+        if why := _parts(loss):
+            return why
+        if not loss.distance.normalize_embeddings:
+            return "its logits have no bound without normalised embeddings"
+        for name in scales:
+            value = getattr(loss, name)
+            if value is not None and (1 / value if inverse else value) > _LARGEST_SCALE:
+                return f"{name}={value:g} is too extreme for it"
+        return ""
+
+    return unfit
+
+
+def _no_avg_non_zero(loss: Any) -> str:
+    if type(loss.reducer) is AvgNonZeroReducer:
+        return "AvgNonZeroReducer needs the terms, which may be negative"
+    return _softmax("temperature", "sigma", inverse=True)(loss)
+
+
+def _margin(loss: Any) -> str:
+    if loss.triplets_per_anchor != "all":
+        return "triplets are drawn at random"
+    return _parts(loss, (DivisorReducer,))
+
+
+def _triplets(loss: Any) -> str:
+    if loss.triplets_per_anchor != "all":
+        return "triplets are drawn at random"
+    if loss.swap or loss.smooth_loss:
+        return "swapped and smooth triplets have no shortcut"
+    return _parts(loss)
+
+
+def _one_power(loss: Any) -> str:
+    return "" if getattr(loss.distance, "power", 1) == 1 else "blocks take distances to the power 1"
+
+
+def _unsquared(loss: Any) -> str:
+    return "squared hinges have no form in blocks" if loss.squared else _one_power(loss)
+
+
+def _one_boundary(loss: Any) -> str:
+    return "every class has its own beta" if loss.num_classes is not None else _one_power(loss)
+
+
+def _bounded(span: Callable[[Any], float]) -> Callable[[Any], str]:
+    """The check of blocks that take exponentials off a constant: logits may span no more than SPAN."""
+
+    def unblocked(loss: Any) -> str:
+        if not loss.distance.is_inverted:
+            return "softmax losses in blocks take cosines"
+        if span(loss) > SPAN:
+            return f"its logits span {span(loss):.3g}, more than {SPAN:g}"
+        return ""
+
+    return unblocked
+
+
+def _decoupled(loss: Any) -> str:
+    if loss.sigma is not None:
+        return "with sigma its weights share one mean"
+    return _bounded(_by_temperature)(loss)
+
+
+def _by_temperature(loss: Any) -> float:
+    span: float = 2 / loss.temperature
+    return span
+
+
+def _multi_similarity(loss: Any) -> float:
+    reach = 1 + abs(loss.base)
+    span: float = max(loss.alpha, loss.beta) * reach + 10  # and a sum of exponentials
+    return span
+
+
+def _circle(loss: Any) -> float:
+    span: float = loss.gamma * (1 if 0 <= loss.margin < 1 else (1 + abs(loss.margin)) ** 2)
+    return span
+
+
+@cache
+def kernels() -> dict[type, Kernel]:
+    """The fused forms by class of loss."""
+    softmax, hinges, in_blocks = dense_softmax, dense_hinges, blocked_softmax_losses
+    by_temperature = _softmax("temperature", inverse=True)
+    spans_two = _bounded(_by_temperature)
+    return {
+        losses.ContrastiveLoss: Kernel(
+            hinges.contrastive, _parts, blocked_hinges.contrastive, _unsquared, symmetric=True
+        ),
+        losses.ThresholdConsistentMarginLoss: Kernel(
+            hinges.threshold_consistent, _parts, blocked_hinges.threshold_consistent, symmetric=True
+        ),
+        losses.MarginLoss: Kernel(hinges.margin, _margin, blocked_hinges.margin, _one_boundary),
+        losses.TripletMarginLoss: Kernel(
+            hinges.triplets, _triplets, blocked_triplets.triplets, _one_power, blocked_from=64
+        ),
+        losses.SupConLoss: Kernel(softmax.sup_con, by_temperature, in_blocks.sup_con, spans_two),
+        losses.NTXentLoss: Kernel(softmax.nt_xent, by_temperature, in_blocks.nt_xent, spans_two),
+        losses.DecoupledContrastiveLoss: Kernel(
+            softmax.decoupled, _no_avg_non_zero, in_blocks.decoupled, _decoupled
+        ),
+        losses.MultiSimilarityLoss: Kernel(
+            softmax.multi_similarity,
+            _softmax("alpha", "beta"),
+            in_blocks.multi_similarity,
+            _bounded(_multi_similarity),
+        ),
+        losses.CircleLoss: Kernel(softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle)),
+        losses.NCALoss: Kernel(softmax.nca, _softmax("softmax_scale")),
+    }

@@ -1,0 +1,67 @@
+"""One autograd node for a whole loss: value and gradient in one pass, nothing of size B x B kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Found(NamedTuple):
+    """A value (0-d) with its gradients, None for an input that needs none."""
+
+    value: Tensor
+    by_embeddings: Tensor | None = None
+    by_references: Tensor | None = None
+    by_parameter: Tensor | None = None
+
+
+class Inputs(NamedTuple):
+    """What a fused form is differentiated by."""
+
+    embeddings: Tensor
+    references: Tensor | None = None
+    parameter: Tensor | None = None
+
+
+Run = Callable[[Inputs], Found]
+Plain = Callable[[Inputs], Tensor]
+
+
+def apply(inputs: Inputs, run: Run, plain: Plain) -> Tensor:
+    """The value, differentiable. A gradient that is to be differentiated again comes from the plain form."""
+    value: Tensor = _Fused.apply(*inputs, run, plain)
+    return value
+
+
+class _Fused(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, y: Tensor | None, parameter: Tensor | None, run: Run, plain: Plain
+    ) -> Tensor:
+        found = run(Inputs(x, y, parameter))
+        ctx.plain = plain
+        ctx.save_for_backward(x, y, parameter, *found[1:])
+        return found.value
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        saved = ctx.saved_tensors
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            return (*_differentiable(ctx, saved[:3], grads[0]), None, None)
+        return (*(None if grad is None else grad * grads[0] for grad in saved[3:]), None, None)
+
+
+def _differentiable(ctx: Any, given: tuple[Any, ...], grad: Tensor) -> list[Tensor | None]:
+    """The same gradients with a graph of their own."""
+    wanted = [place for place, tensor in enumerate(given) if ctx.needs_input_grad[place]]
+    value = ctx.plain(Inputs(*given))
+    found: list[Tensor | None] = [None, None, None]
+    if wanted and value.requires_grad:
+        leaves = [given[place] for place in wanted]
+        some = torch.autograd.grad(value, leaves, grad, create_graph=True, allow_unused=True)
+        for place, gradient in zip(wanted, some, strict=True):
+            found[place] = gradient
+    return found

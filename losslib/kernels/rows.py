@@ -1,0 +1,71 @@
+"""The rows a fused form works on, and the way back from their gradient to the embeddings'.
+
+Unit rows are divided in double precision and rounded once, as in `losslib.distances.units`. A Euclidean
+distance by matrix product in single precision loses the digits of near points, so where any pair is near the
+rows are taken in double precision instead (`wide`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from losslib.distances import Distance
+from losslib.distances.exact import widen
+from losslib.distances.units import unit_rows
+
+
+class Rows:
+    """Embeddings (N, D) as a distance sees them: divided by their norms, or as they are."""
+
+    def __init__(self, x: Tensor, distance: Distance) -> None:
+        self.given = x
+        self.normalised: bool = distance.normalize_embeddings
+        self.norm: Tensor | None = None
+        self._wide: Tensor | None = None
+        self._unit: Tensor | None = None
+        if self.normalised and x.dtype == torch.float32:
+            # the norm in double precision: right at any size of the entries
+            norm = torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=torch.float64)
+            self.norm = torch.threshold(norm, 0.0, torch.inf)
+
+    @property
+    def wide(self) -> Tensor:
+        """The rows in double precision."""
+        if self._wide is None:
+            if self.norm is not None:
+                self._wide = self.given / self.norm
+            else:
+                self._wide = unit_rows(self.given) if self.normalised else widen(self.given)[0]
+        return self._wide
+
+    @property
+    def unit(self) -> Tensor:
+        """The rows in their own precision."""
+        if self._unit is None:
+            self._unit = self.given if not self.normalised else self.wide.to(self.given.dtype)
+        return self._unit
+
+    def squares(self, rows: Tensor) -> Tensor:
+        """Squared norms (N,) of rows made from these: 1 and 0 without rounding where they are unit rows."""
+        if not self.normalised:
+            return (rows * rows).sum(1)
+        some = (self.given != 0).any(1) if self.norm is None else (self.norm < torch.inf).squeeze(1)
+        return some.to(rows.dtype)
+
+    def back(self, grad: Tensor) -> Tensor:
+        """The gradient by the embeddings, from that by the rows (N, D)."""
+        if not self.normalised:
+            return grad.to(self.given.dtype)
+        if self.norm is None:  # double precision, whose squares may overflow
+            return _back_through_units(self.given, grad)
+        unit = self.unit if grad.dtype == self.given.dtype else self.wide
+        across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
+        return (across / self.norm).to(self.given.dtype)
+
+
+def _back_through_units(x: Tensor, grad: Tensor) -> Tensor:
+    with torch.enable_grad():
+        leaf = x.detach().requires_grad_()
+        (found,) = torch.autograd.grad(unit_rows(leaf), leaf, grad)
+    return found

@@ -1,0 +1,95 @@
+"""The value of a loss by its fused form, where it has one for the situation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from losslib.inputs import Batch
+from losslib.kernels import plain
+from losslib.kernels.choice import Kernel, Situation, choose, kernels
+from losslib.kernels.function import Found, Inputs, apply
+from losslib.kernels.matrix import Matrix
+from losslib.pair_matrix import batch_masks
+from losslib.precision import transforming, values_are_known
+
+
+def fused(loss: Any, batch: Batch) -> Tensor | None:
+    """The reduced loss without penalties, 0-d, or None where only the plain form does."""
+    if type(loss) not in kernels() or batch.labels is None or transforming():
+        return None
+    choice = choose(loss, _situation(batch))
+    if choice.form == "plain":
+        return None
+    kernel = kernels()[type(loss)]
+    parameter = getattr(loss, "beta", None) if getattr(loss, "learn_beta", False) else None
+    inputs = Inputs(batch.embeddings, batch.ref_emb, parameter)
+    needs = tuple(torch.is_grad_enabled() and given is not None and given.requires_grad for given in inputs)
+
+    def run(given: Inputs) -> Found:
+        if choice.form == "blocked":
+            assert kernel.blocked is not None
+            found: Found = kernel.blocked(loss, given.embeddings, batch, any(needs))
+            return found
+        return _dense(loss, kernel, given, batch, needs)
+
+    def again(given: Inputs) -> Tensor:
+        return _plainly(loss, replace(batch, embeddings=given.embeddings, ref_emb=given.references))
+
+    return apply(inputs, run, again)
+
+
+def _situation(batch: Batch) -> Situation:
+    x, labels, apart = batch.embeddings, batch.labels, batch.ref_emb
+    assert labels is not None
+    return Situation(
+        len(x),
+        None if apart is None else len(apart),
+        x.device.type,
+        x.shape[1],
+        batch.indices is not None or batch.masks is not None,
+        not labels.is_floating_point() and batch.own is None,
+        values_are_known(x),
+    )
+
+
+def _dense(loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
+    matrix = Matrix(given.embeddings, given.references, loss.distance)
+    positive, negative = _masks(batch)
+    own = loss._beta_of_anchors(batch) if hasattr(loss, "learn_beta") else None
+    value, slope, by_own = kernel.dense(loss, matrix.values, positive, negative, own)
+    if not any(needs):
+        return Found(value)
+    by_x, by_y = matrix.back(slope, needs[0], needs[1], kernel.symmetric)
+    by_parameter = _by_parameter(loss, by_own, batch) if needs[2] else None
+    return Found(value, by_x if needs[0] else None, by_y, by_parameter)
+
+
+def _masks(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Masks (B, R) of the positive and negative pairs, as numbers."""
+    labels, others, dtype = batch.labels, batch.reference_labels, batch.embeddings.dtype
+    if batch.own is not None or labels is None or others is None or labels.is_floating_point():
+        positive, negative = batch_masks(batch)
+        return positive.to(dtype), negative.to(dtype)
+    positive = (labels.unsqueeze(1) == others).to(dtype)
+    negative = 1 - positive
+    return positive if batch.ref_emb is not None else positive.fill_diagonal_(0), negative
+
+
+def _by_parameter(loss: Any, by_own: Tensor, batch: Batch) -> Tensor:
+    """The gradient by the loss's beta, from that by the beta of each anchor."""
+    total = torch.zeros_like(loss.beta)
+    by_own = by_own.to(total.dtype).reshape(-1)
+    if loss.num_classes is None:
+        return total + by_own.sum()
+    assert batch.labels is not None
+    return total.index_add(0, batch.labels.long(), by_own)
+
+
+def _plainly(loss: Any, batch: Batch) -> Tensor:
+    with plain():
+        value: Tensor = loss._reduced(loss.compute(batch), batch.embeddings, batch.labels)
+    return value
