@@ -13,7 +13,7 @@ SUMMARY = (
     "end to 1 at the outer one; classes are equal pieces of it."
 )
 KIND = "points"
-CONTINUOUS = "position along the roll, from 0 to 1"
+CONTINUOUS = "position along the roll (0 to 1)"
 OPTIONS = {
     "bins": Param(
         8,

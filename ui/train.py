@@ -10,6 +10,7 @@ import streamlit as st
 
 import datasets
 from lab.config import LEARNING_RATE, RunConfig, live_options, trainable_losses
+from lab.encoders import ENCODERS
 from lab.settings import encoders_for, sentence, settings
 from losslib import catalog
 from losslib.errors import ParameterError
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from lab.presets import Preset
     from lab.scheduler import LiveRun
 
+FREE_RATE = (
+    "A point moves only in the batches that draw it, so it needs a larger learning rate than a network: "
+    "among thousands of points about 0.03."
+)
 SPEEDS: dict[str, float | None] = {"2 steps/s": 2.0, "5 steps/s": 5.0, "20 steps/s": 20.0, "full": None}
 
 
@@ -53,7 +58,8 @@ def structure() -> dict[str, str]:
         for name, param in options.items():
             found[f"{loss.__name__}.{name}"] = control(param, f"{loss.__name__}.{name}")
         found |= miner_controls(draw, loss.__name__)
-        draw("encoder", ("auto", *encoders_for(data.kind, pairing)))
+        if draw("encoder", ("auto", *encoders_for(data.kind, pairing))) == "free":
+            st.caption(f"{ENCODERS['free'].summary} {FREE_RATE}")
         draw("dim")
         draw("output")
         with st.expander("Batches, optimiser, seed", expanded=False):

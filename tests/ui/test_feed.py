@@ -115,7 +115,16 @@ def test_directions_are_told(settings, inverted, circle):
     assert (about["inverted"], about["unit_circle"]) == (inverted, circle)
     assert about["chance"] == pytest.approx(0.75**2 + 0.25**2)
     assert set(about["glossary"]) == set(TERMS)
+    assert about["pairwise"]
     assert ("cosine" in about["distance"].lower()) is inverted
+
+
+def test_chance_may_be_that_of_another_rule_and_some_losses_know_no_pairs():
+    config = RunConfig(data="swiss_roll", pairing="continuous")
+    assert describe(config, np.array([0, 1]), ("a", "b"), 0.3)["chance"] == 0.3
+    for loss, pairing in (("ArcFaceLoss", "label"), ("VICRegLoss", "views")):
+        about = describe(RunConfig(data="digits", loss=loss, pairing=pairing), np.array([0, 1]), ("a", "b"))
+        assert not about["pairwise"]
 
 
 def test_an_error_is_a_number_for_people_and_a_traceback_for_the_log(caplog):

@@ -56,7 +56,7 @@ def test_only_what_applies_is_shown_and_a_sentence_says_what_positives_are(opene
     at.get_by_key("pairing").set_value("continuous").run()
     assert "delta" in keys(at)
     assert not {"label_fraction", "per_class"} & keys(at)
-    assert "position along the roll, from 0 to 1 differs by at most 0.05" in said(at)
+    assert "position along the roll (0 to 1) differs by at most 0.05" in said(at)
     assert (run_of(at).config.pairing, run_of(at).config.delta) == ("continuous", 0.05)
     at.get_by_key("delta").set_value(0.2).run()
     assert "differs by at most 0.2 " in said(at)

@@ -85,7 +85,8 @@ def about(now: Moment) -> dict[str, object]:
     """The distance in words, which way is closer, and chance, as the panel above says them."""
     from ui.live.about import describe
 
-    return describe(now.recording.config, now.recording.labels, now.recording.class_names)
+    recording = now.recording
+    return describe(recording.config, recording.labels, recording.class_names, recording.chance)
 
 
 def distances(now: Moment) -> None:

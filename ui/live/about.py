@@ -53,6 +53,7 @@ def describe(
         "data": config.data,
         "loss": config.loss,
         "dim": config.dim,
+        "pairwise": hasattr(catalog.get(config.loss), "pair_weights"),
         "distance": distance.title,
         "inverted": bool(distance.is_inverted),
         "unit_circle": config.dim == 2 and config.output == "l2",

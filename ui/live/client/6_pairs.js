@@ -91,7 +91,10 @@ function rgb(colour) {
   return COLOURS.get(colour);
 }
 
-function pairsSummary(frame) {
+function pairsSummary(frame, hello) {
+  if (hello && hello.pairwise === false) {
+    return "This loss is no function of pairs, so there are no pair weights to show.";
+  }
   if (!frame.pairs.length) return "No pair of this batch carries any loss.";
   const listed = frame.pairs.slice(0, LISTED);
   const carried = listed.reduce((sum, pair) => sum + (pair.share || 0), 0);
