@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lab.config import RunConfig, in_force
+from lab.config import LEARNING_RATE, RunConfig, in_force
 from lab.frame import Frame
 from lab.recording import Recording
+from lab.settings import settings
 from losslib import catalog
 
 # Before this step the encoder still leaves its initial narrow cone, which looks like collapse and is none.
@@ -19,6 +20,8 @@ DEAD_SHARE = 0.01
 VANISHED_SHARE = 1e-4
 FEW_NEGATIVES = 3.0
 LOW_TEMPERATURE = 0.03
+NO_BETTER = 1.2  # times chance
+FAST_POINTS = 0.01  # a learning rate that can be ten times as high without an encoder
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Insight:
 
     Args:
         kind: "active_share", "collapse", "flat", "no_positives", "vanished_gradient", "dead_margin",
-            "low_temperature", "divergence".
+            "low_temperature", "slow_points", "divergence".
         sentence: what is seen, with the number in it.
         figure: name of the curve it rests on.
         value: its value.
@@ -68,6 +71,7 @@ def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight,
             _vanished(recording, frame),
             _dead_margin(config, frame),
             _low_temperature(config, frame),
+            _slow_points(recording, frame),
             _active_share(recording, frame),
         ]
     return tuple(insight for insight in found if insight is not None)
@@ -77,8 +81,13 @@ def _divergence(recording: Recording) -> Insight | None:
     if recording.state != "diverged" and not recording.reason:
         return None
     rate = in_force(recording.config)["lr"]
-    cure = Cure("Lower the learning rate and begin again.", "lr", f"{rate / 10:g}")
+    cure = Cure("Lower the learning rate and begin again.", "lr", _calmer(rate))
     return Insight("divergence", recording.reason, "learning_rate", rate, cure)
+
+
+def _calmer(rate: float) -> str:
+    """A tenth of the rate, but no more than the default: a rate that is far too high is so by many tenths."""
+    return f"{min(rate / 10, settings()[LEARNING_RATE].default):g}"
 
 
 def _no_positives(config: RunConfig, frame: Frame) -> Insight | None:
@@ -144,7 +153,7 @@ def _vanished(recording: Recording, frame: Frame) -> Insight | None:
         "A long step has thrown the weights too far."
     )
     rate = in_force(recording.config)["lr"]
-    cure = Cure("Lower the learning rate and begin again.", "lr", f"{rate / 10:g}")
+    cure = Cure("Lower the learning rate and begin again.", "lr", _calmer(rate))
     return Insight("vanished_gradient", sentence, "gradient_norm", now, cure)
 
 
@@ -176,6 +185,24 @@ def _low_temperature(config: RunConfig, frame: Frame) -> Insight | None:
     )
     cure = Cure("Raise the temperature.", f"{config.loss}.temperature", "0.1")
     return Insight("low_temperature", sentence, "active_share", frame.active_share, cure)
+
+
+def _slow_points(recording: Recording, frame: Frame) -> Insight | None:
+    config, recall = recording.config, frame.quality["recall_at_1"]
+    if config.encoder != "free" or frame.step < SETTLED or recall is None:
+        return None
+    if not recall < NO_BETTER * recording.chance:
+        return None
+    drawn = frame.step * config.batch / len(recording.probe)
+    sentence = (
+        f"Recall@1 is {100 * recall:.0f} %, still at chance ({100 * recording.chance:.0f} %): "
+        f"without an encoder a point moves only when it is drawn, so far about {drawn:.2g} times each."
+    )
+    rate = in_force(config)[LEARNING_RATE]
+    faster = f"{10 * rate:g}" if rate <= FAST_POINTS else ""
+    words = "Train on, or raise the learning rate." if faster else "Train on."
+    cure = Cure(words, LEARNING_RATE if faster else "", faster)
+    return Insight("slow_points", sentence, "recall_at_1", recall, cure)
 
 
 def _negatives_seen(frame: Frame) -> float:

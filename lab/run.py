@@ -26,6 +26,7 @@ from lab.trainer import Trainer
 from losslib.types import Mark
 
 MAP_EVERY = 10
+AT_ONCE = 20  # steps in which a changed option shows what it does
 
 
 class Run:
@@ -251,11 +252,24 @@ class Run:
                 f"The {what.replace('stopped being', 'are not')} at step 0, before any update: {cure}."
             )
         else:
-            cure = f"lower the learning rate (it was {self._rate:g})"
+            cure = self._turn_back(step) or f"lower the learning rate (it was {self._rate:g})"
             if self.config.output == "none":
                 cure += " or normalise the output"
             self.reason = f"The {what} at step {step}: {cure}."
         self.recording.reason = self.reason
+
+    def _turn_back(self, step: int) -> str:
+        """What to change where an option of the loss was turned shortly before, "" where none was."""
+        last = max((event for event in self.config.events if event.step <= step), default=None)
+        if last is None or last.name == LEARNING_RATE or step - last.step > AT_ONCE:
+            return ""
+        before = [event.value for event in self.config.events if event.name == last.name and event < last]
+        was = before[-1] if before else self.config.loss_values[last.name]
+        param = self.trainer.loss.params[last.name]
+        return (
+            f"{last.name} was set to {param.format(last.value)} at step {last.step}; "
+            f"set it back (it was {param.format(was)}) or lower the learning rate"
+        )
 
     def _loss_cure(self) -> str:
         """What to change where finite embeddings give no finite loss: options other than the default."""

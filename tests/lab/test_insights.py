@@ -28,14 +28,14 @@ def test_a_healthy_run_only_says_its_active_share(small: Small, finished: Finish
     assert only.cure is None
 
 
-def test_divergence_repeats_the_reason_and_offers_a_tenth_of_the_rate(
+def test_divergence_repeats_the_reason_and_offers_the_default_rate(
     small: Small, finished: Finished
 ) -> None:
     run = finished(small(lr=1e20, optimizer="sgd", output="none", steps=80))
     first = insights(run.recording)[0]
     assert (first.kind, first.sentence) == ("divergence", run.reason)
     assert first.cure is not None
-    assert (first.cure.setting, first.cure.value) == ("lr", "1e+19")
+    assert (first.cure.setting, first.cure.value) == ("lr", "0.003")
 
 
 def test_one_sample_a_class_has_no_positives(small: Small, finished: Finished) -> None:
@@ -103,6 +103,25 @@ def test_a_low_temperature_is_named_where_few_pairs_carry_weight(small: Small, f
 
 def test_a_gradient_that_vanished_is_not_mistaken_for_success(small: Small, finished: Finished) -> None:
     assert "vanished_gradient" in kinds(finished(small(lr=1e6, optimizer="sgd", steps=40)))
+
+
+def test_cures_of_a_rate_far_too_high_are_not_just_a_tenth_of_it(small: Small, finished: Finished) -> None:
+    run = finished(small(lr=1e6, optimizer="sgd", steps=40))
+    cure = next(i.cure for i in insights(run.recording) if i.kind == "vanished_gradient")
+    assert cure is not None
+    assert (cure.setting, cure.value) == ("lr", "0.003")  # the default; a tenth would vanish again
+    run = finished(small(lr=float(cure.value), optimizer="sgd", steps=40))
+    assert "vanished_gradient" not in kinds(run)
+
+
+def test_points_without_an_encoder_that_are_still_at_chance_say_why(small: Small, finished: Finished) -> None:
+    run = finished(small(encoder="free", lr=1e-5, steps=60, batch=8, per_class=2))
+    found = {i.kind: i for i in insights(run.recording)}
+    drawn = 60 * 8 / len(run.recording.probe)
+    assert f"so far about {drawn:.2g} times each" in found["slow_points"].sentence
+    assert found["slow_points"].cure is not None
+    assert found["slow_points"].cure.value == "0.0001"
+    assert "slow_points" not in kinds(finished(small(encoder="free", lr=0.1, steps=200)))
 
 
 def test_embeddings_on_a_line_are_flat(small: Small, finished: Finished) -> None:

@@ -204,6 +204,19 @@ def test_before_any_update_the_options_are_named_and_not_the_learning_rate(
     assert run.recording.reason == run.reason
 
 
+def test_an_option_turned_shortly_before_is_named_and_not_only_the_learning_rate(small: Small) -> None:
+    run = Run(small(steps=60))
+    for _ in range(12):
+        run.step()
+    run.change("neg_margin", 1e38)
+    while not run.finished:
+        run.step()
+    assert run.reason == (
+        f"The loss became infinite at step {run.steps_done + 1}: neg_margin was set to 1e+38 at step 13; "
+        "set it back (it was 1) or lower the learning rate."
+    )
+
+
 def test_embeddings_that_are_not_finite_before_any_update_point_to_the_data(small: Small) -> None:
     run = Run(small(loss_options={"neg_margin": 0.5}))
     with torch.no_grad():
