@@ -82,7 +82,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(AttributeError, OSError):
-        os.nice(10)
+        os.nice(5)
     source = sys.stdin.buffer
     while len(head := source.read(LENGTH.size)) == LENGTH.size:
         answer(source.read(LENGTH.unpack(head)[0]), out)

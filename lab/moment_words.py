@@ -74,7 +74,7 @@ def distances_words(histogram: Histogram, marks: Sequence[Mark], inverted: bool)
         text += (
             f" A positive pair is closer than a negative one in {percent(share)} of cases (chance is 50 %)."
         )
-    lines = [f"{mark.label} {mark.value:.3g}" for mark in marks if mark.kind == "line"]
+    lines = [f"{mark.label} {mark.value:.3g}" for mark in marks if math.isfinite(mark.value)]
     return f"{text} Drawn: {', '.join(lines)}." if lines else text
 
 

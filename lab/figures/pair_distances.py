@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from numpy.typing import NDArray
 
     from lab.frame import Histogram
     from losslib.types import Mark
@@ -24,11 +26,14 @@ def pair_distances(
     title: str = "Distances of pairs",
     dark: bool = False,
 ) -> go.Figure:
-    """Shares of positive and negative pairs over the loss's own distance; thresholds as vertical lines.
+    """Shares of positive and negative pairs over the loss's own distance, with the loss's marks.
+
+    A threshold is a vertical line; a gap a line from the mean positive to where a negative has to be; a
+    temperature the weight of a negative over the axis, its largest value as high as the tallest bar.
 
     Args:
         histogram: counts in bins of equal width.
-        marks: what the loss wants drawn; only thresholds are.
+        marks: what the loss wants drawn.
         distance: the distance in words, the axis title.
         inverted: whether larger is closer.
         title: of the figure.
@@ -56,16 +61,9 @@ def pair_distances(
                 opacity=0.65,
                 hovertemplate=f"{name}: %{{y:.1%}} at %{{x:.3f}}<extra></extra>",
             )
-    middle = (histogram.low + histogram.high) / 2
-    for mark in marks:
-        if mark.kind == "line":
-            figure.add_vline(
-                x=mark.value,
-                line_dash="dash",
-                line_color=REFERENCE,
-                annotation_text=f"{mark.label} {mark.value:.3g}",
-                annotation_position="top left" if mark.value > middle else "top right",
-            )
+    for mark in marks if figure.data else ():
+        if math.isfinite(mark.value):
+            draw_mark(figure, mark, histogram, centres, inverted)
     figure.update_layout(
         title=title,
         barmode="overlay",
@@ -82,3 +80,45 @@ def pair_distances(
     if not figure.data:
         figure.add_annotation(text="There are no pairs to measure.", showarrow=False)
     return figure
+
+
+def draw_mark(
+    figure: go.Figure, mark: Mark, histogram: Histogram, centres: NDArray[np.floating[Any]], inverted: bool
+) -> None:
+    """One mark, by its kind."""
+    text = f"{mark.label} {mark.value:.3g}"
+    top = max(max(bar.y) for bar in figure.data if bar.type == "bar")
+    line = {"color": REFERENCE, "width": 2}
+    if mark.kind == "line":
+        side = "left" if mark.value > (histogram.low + histogram.high) / 2 else "right"
+        figure.add_vline(
+            x=mark.value,
+            line_dash="dash",
+            line_color=REFERENCE,
+            annotation_text=text,
+            annotation_position=f"top {side}",
+        )
+    elif mark.kind == "gap" and np.sum(histogram.positive):
+        start = float(np.average(centres, weights=histogram.positive))
+        end = start - mark.value if inverted else start + mark.value
+        ticks = {"symbol": "line-ns", "size": 12, "line": line}
+        figure.add_scatter(
+            x=[start, end],
+            y=[1.05 * top] * 2,
+            mode="lines+markers",
+            line=line,
+            marker=ticks,
+            name=f"{text}, from the mean positive",
+        )
+    elif mark.kind == "temperature" and mark.value > 0:
+        closest = centres.max() if inverted else centres.min()
+        weight = np.exp(-np.abs(closest - centres) / mark.value)
+        figure.add_scatter(
+            x=centres,
+            y=top * weight,
+            text=[f"{share:.3g}" for share in weight],
+            mode="lines",
+            line={**line, "dash": "dot"},
+            name=f"{text}: weight of a negative",
+            hovertemplate="%{text} of the closest one's weight at %{x:.3f}<extra></extra>",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -82,10 +83,10 @@ def laid_out(moment: Moment, name: str, points: int, options: dict[str, Any], wa
 
 def computed(job: LayoutJob, rows: NDArray[np.int64]) -> Layout:
     """Waits for a job; a click elsewhere on the page ends it."""
-    bar = st.progress(0.0)
+    bar, began = st.progress(0.0), time.monotonic()
     try:
         while not job.wait(0.1):
-            bar.progress(job.progress, text=waiting_words(job))
+            bar.progress(job.progress, text=f"{waiting_words(job)} ({time.monotonic() - began:.0f} s so far)")
     finally:
         if not job.wait(0):
             job.stop()

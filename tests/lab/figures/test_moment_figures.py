@@ -16,6 +16,7 @@ from lab.figures.take_home import as_csv, as_html
 from lab.frame import Histogram
 from lab.neighbours import Neighbourhoods
 from lab.norms import norm_lesson
+from losslib.types import Mark
 
 RNG = np.random.default_rng(0)
 POSITIONS = np.array([[0.0, 1.0, 5.0], [2.0, 3.0, 6.0], [4.0, 5.0, 7.0]])
@@ -102,3 +103,23 @@ def test_the_moment_is_marked_on_both_curves():
     values = {"step": steps, "loss": steps, "recall_at_1": steps / 9, "map_at_r": steps / 9}
     figure = learning_curves(values, step=2)
     assert [(shape.x0, shape.yref) for shape in figure.layout.shapes] == [(2, "y domain"), (2, "y2 domain")]
+
+
+def test_a_temperature_is_the_weight_of_a_negative_and_a_gap_begins_at_the_mean_positive():
+    histogram = Histogram(-1.0, 1.0, np.array([0, 0, 2, 2]), np.array([4, 4, 2, 0]))
+    marks = (
+        Mark("temperature", "negative", 0.5, "t", "temperature"),
+        Mark("gap", "both", 0.2, "m", "margin"),
+    )
+    figure = pair_distances(histogram, marks, "cosine similarity", inverted=True)
+    weight, gap = (trace for trace in figure.data if trace.type == "scatter")
+    # bins lie at -0.75 to 0.75; the closest has weight 1, drawn as high as the tallest bar, 0.5
+    assert weight.y == pytest.approx(0.5 * np.exp([-3, -2, -1, 0]))
+    assert weight.name == "temperature 0.5: weight of a negative"
+    assert list(gap.x) == pytest.approx([0.5, 0.3])
+    nearer = pair_distances(Histogram(0.0, 2.0, np.array([1, 0]), np.array([0, 1])), marks)
+    weight, gap = (trace for trace in nearer.data if trace.type == "scatter")
+    assert weight.y == pytest.approx([1, np.exp(-2)])
+    assert list(gap.x) == pytest.approx([0.5, 0.7])
+    unset = pair_distances(histogram, (Mark("line", "both", float("nan"), "t", "threshold"),))
+    assert len(unset.layout.shapes) == 0
