@@ -17,7 +17,7 @@ from ui.live.feed import Feed
 from ui.navigation import ROOT, entries, read_entry
 from ui.server import scheduler
 
-KINDS = {1: "hello", 2: "frame", 3: "state", 4: "images", 5: "glance"}
+KINDS = {8: "links", 1: "hello", 2: "frame", 3: "state", 4: "images", 5: "glance"}
 
 
 def opened(**settings):
@@ -142,3 +142,21 @@ def test_pages_declare_themselves():
     assert (train.path, train.title, train.group) == ("pages/train.py", "Train", "Train")
     assert train.summary.startswith("Watch an encoder learn")
     assert entries()[0].title == "Home"
+
+
+def test_links_are_sent_once_to_who_asked():
+    run = opened(data="blobs", data_options={"points": 80}, batch=16, per_class=2, steps=30)
+    feed, other = Feed(run), Feed(run)
+    feed.packet()
+    other.packet()
+    feed.ask_links(7)  # no frame of that step: no answer
+    assert feed.packet() == b""
+    feed.ask_links(0)
+    packet = feed.packet()
+    assert contents(packet)[0] == ["links"]
+    step, positives, negatives = struct.unpack_from("<III", packet, 8)
+    frame = run.recording.frames[0]
+    counts = (int(frame.histogram.positive.sum()), int(frame.histogram.negative.sum()))
+    assert (step, positives, negatives) == (0, *counts)
+    assert feed.packet() == other.packet() == b""
+    scheduler().close(run.token)

@@ -37,6 +37,7 @@ function drawTexts(panel, frame, at, moment) {
     ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
   setText(panel.find("pairs-summary"), pairsSummary(frame, hello));
   panel.find("heat-view").hidden = !frame.rows;
+  panel.find("heat-row").hidden = hello.pairwise === false;
   drawInsights(panel.find("insights"), frame.insights.filter(({ kind }) => !SAID_ELSEWHERE.has(kind)));
   drawGauges(panel.find("gauges"), frame, hello);
 }
