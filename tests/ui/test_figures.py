@@ -110,3 +110,25 @@ def test_a_collapsed_moment_is_a_sentence_in_every_view():
     healthy(at)
     spread = np.ptp(recording.latest.positions)
     assert titles(at)[0].startswith("t-SNE" if spread > 0 else "Pairs")
+
+
+def test_the_norm_lesson_takes_raw_embeddings_of_any_page():
+    def script():
+        import numpy as np
+
+        from ui.figures import norms_and_distances
+
+        rng = np.random.default_rng(0)
+        labels = np.arange(60) % 3
+        directions = rng.normal(size=(3, 5))[labels] + 0.1 * rng.normal(size=(60, 5))
+        norms_and_distances(directions * rng.uniform(0.1, 9, size=(60, 1)), labels)
+
+    at = AppTest.from_function(script, default_timeout=60).run()
+    healthy(at)
+    assert len(titles(at)) == 3
+    assert "cosine similarity separates better here" in texts(at)
+    table = at.dataframe[0].value
+    assert list(table["afterwards"]) == ["as they are", "L2", "LayerNorm", "BatchNorm"]
+    assert (
+        table["AUC Euclidean"][0] < 0.9 < table["AUC Euclidean"][1] == pytest.approx(table["AUC cosine"][1])
+    )
