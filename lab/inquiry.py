@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lab.scheduler import Scheduler
 
 KEPT_ANSWERS = 64
+SHARE = 0.15  # of a training run's time that answers may take
 _LOG = logging.getLogger("lab")
 
 
@@ -37,6 +38,7 @@ class Inquired(Requested):
         self._answers: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}
         self._known: tuple[Any, dict[Question, dict[str, Any]]] = (None, {})
         self._asked = 0
+        self._answers_from = 0.0
 
     def phase(self) -> None:
         """Do the next of a step's six phases and wait; Play and Step finish a step that is under way."""
@@ -79,10 +81,15 @@ class Inquired(Requested):
                 self._answers.pop((viewer, do), None)
         super().detach(viewer)
 
+    def _owes_answer(self, now: float) -> bool:
+        """Whether a question is to be answered now: at once while it rests, else now and then."""
+        return bool(self._questions) and (self.state != "running" or now >= self._answers_from)
+
     def _answer(self, run: Run) -> None:
         """One question; answers are kept until the run goes on."""
+        begun = self._clock()
         with self._lock:
-            if not self._questions:
+            if not self._owes_answer(begun):
                 return
             key = next(iter(self._questions))
             question = self._questions.pop(key)
@@ -98,6 +105,8 @@ class Inquired(Requested):
             self._asked += 1
             self._answers[key] = (self._asked, known[question])
             self._bump()
+        now = self._clock()
+        self._answers_from = now + (now - begun) / SHARE
 
     def _one_phase(self, run: Run) -> None:
         one = run.phase()

@@ -52,7 +52,7 @@ class LiveRun(Inquired):
             return True
         if self._run is None:
             return False
-        if self._questions or (self._changes and self._run.under_way is None):
+        if self._owes_answer(now) or (self._changes and self._run.under_way is None):
             return True
         unseen = self.unwatched_since is None and self.glances.owed(self._run)
         if self.state == "paused" and (self._by_hand > 0 or self._phases > 0 or unseen):

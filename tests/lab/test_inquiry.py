@@ -122,6 +122,32 @@ def test_questions_change_neither_what_is_trained_nor_how_fast(small: Small, clo
     assert asked.recording.equals(quiet.recording)
 
 
+def test_while_it_trains_answers_take_a_small_share_of_the_time(
+    small: Small, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: object) -> dict[str, object]:
+        clock.now += 3.0
+        return {"partners": []}
+
+    monkeypatch.setattr(inquiry, "answer", slow)
+    scheduler = made(clock)
+    run = opened(scheduler, small(steps=1000))
+    run.speed = 1.0
+    run.play()
+    answered = 0
+    for _ in range(300):
+        run.ask("viewer", WHY)
+        turns(scheduler, 1)
+        clock.now += 0.2
+        answered = max([answered, *(number for number, _ in run.answers("viewer").values())])
+    assert 2 <= answered <= 5, "3 s each, of which 20 s may follow"
+    run.pause()
+    for point in range(3):
+        run.ask("viewer", Question("why", "map", point))
+        turns(scheduler, 1)
+    assert run.answers("viewer")["why"][0] == answered + 3, "at rest each is answered at once"
+
+
 def test_a_question_that_cannot_be_answered_does_not_end_the_run(
     small: Small, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,9 +45,10 @@ function forcesSummary(told, hello) {
     return "No pair pulls or pushes it: the loss has nothing against where it stands, so its gradient is 0.";
   }
   const first = told.partners[0];
-  const sides = [[told.pulls, "pull it closer"], [told.pushes, "push it away"]].filter(([side]) => side.count);
-  const words = sides.map(([side, does]) => side.count + " " + does + " with " + shareWords(side.share) +
-    " of all force").join(", ") + ". The strongest: " + pullOrPush(first) + partnerName(first, hello) + ", " + shareWords(first.share) +
+  const sides = [[told.pulls, "pulls it closer", "pull it closer"], [told.pushes, "pushes it away", "push it away"]];
+  const words = sides.filter(([side]) => side.count).map(([{ count, share }, one, many]) =>
+    count + " " + (count === 1 ? one : many) + " with " + shareWords(share) + " of all force").join(", ") +
+    ". The strongest: " + pullOrPush(first) + partnerName(first, hello) + ", " + shareWords(first.share) +
     ". All together: " + minus(vector(told.total, told.dim)) + ", of size " + short(told.size) +
     ", minus the gradient of the loss";
   if (told.rest > 1e-5) {
@@ -64,9 +65,11 @@ function movedWords(told, free) {
   if (!moved.size) return "The update did not move it.";
   const along = moved.along > 0.95 ? "straight along its force" : moved.along > 0.3 ? "roughly along its force"
     : moved.along > -0.3 ? "across its force" : "against its force";
+  const way = "The update moved it by " + short(moved.size) + ", " + along + " (cosine " + short(moved.along) + ")";
+  if (moved.along > 0.95) return way + ".";
   const why = free ? "the optimiser scales and remembers gradients"
     : "an encoder moves all points at once, and the optimiser scales and remembers gradients";
-  return "The update moved it by " + short(moved.size) + ", " + along + " (cosine " + short(moved.along) + "): " + why + ".";
+  return way + ": " + why + ".";
 }
 
 // One phase of a step in words.

@@ -3,24 +3,6 @@ const ASK_EVERY = { running: 1000, resting: 120 }; // ms between two questions
 KIND.batch = 6;
 KIND.why = 7;
 
-const STEP_VIEW = `
-  <figcaption><span>Why did this point move?</span>
-    <span class="tools">
-      <label class="tick"><input type="checkbox" class="show-batch"> Show the batch</label>
-      <button type="button" class="why-back" aria-label="Previous point">&#9664;</button>
-      <button type="button" class="why-next" aria-label="Next point">&#9654;</button>
-      <button type="button" class="why-clear">Clear</button>
-    </span></figcaption>
-  <p class="summary why-hint"></p>
-  <div class="why-body" hidden>
-    <div class="why-head"><span class="why-picture"></span><div>
-      <p class="why-sentence"></p><p class="summary why-summary" aria-live="polite"></p>
-      <p class="summary why-moved"></p></div></div>
-    <ol class="partners" aria-label="Partners by share of the force"></ol>
-    <div class="formula-box"><p class="formula-title"></p><div class="formula"></div>
-      <button type="button" class="why-go">Ask about this partner</button></div>
-  </div>`;
-
 class Why {
   constructor(panel) {
     this.panel = panel;
@@ -219,7 +201,9 @@ class Why {
   }
 
   hint() {
-    if (this.panel.state.state === "recorded") return "This is a recording: Play or Step trains it live, then its points can be asked.";
+    if (this.panel.state.state === "recorded") {
+      return "This is a recording: Play or Step trains it live, then its points can be asked.";
+    }
     if (this.unreachable) return "Asking needs the direct connection to the server, which is not open now.";
     if (!this.live) return "Forces are kept of the last step alone: go to Newest to see them.";
     if (this.picked && this.told) {
@@ -228,7 +212,8 @@ class Why {
         "update. Keys: n and b other points, up and down the partners, Escape ends it.";
     }
     const rings = this.shows && this.batch && this.batch.xy ? " " + ringWords(this.batch, this.panel.state.phase) : "";
-    return (this.missed || "") + "Click a point of the map, or press W in this view, to see what pulled and pushed it in the last step." + rings;
+    return (this.missed || "") + "Click a point of the map, or press W in this view, to see what pulled and " +
+      "pushed it in the last step." + rings;
   }
 
   render() {
@@ -243,59 +228,13 @@ class Why {
     if (key === this.rendered) return;
     this.rendered = key;
     setText(this.find("why-sentence"), told.sentence || "");
+    this.find("why-summary").setAttribute("aria-live", panel.state.state === "running" ? "off" : "polite");
     setText(this.find("why-summary"), forcesSummary(told, panel.hello));
     setText(this.find("why-moved"), movedWords(told, panel.hello.quality_on === "the points themselves"));
     const images = panel.images && told.sample !== undefined;
     this.find("why-picture").replaceChildren(...(images ? [thumbnail(panel.images, told.sample, 56)] : []));
-    this.listPartners();
-    this.tellFormula();
-  }
-
-  listPartners() {
-    const { told, panel } = this;
-    const focused = this.find("partners").contains(panel.root.getRootNode().activeElement);
-    const rows = told.partners.map((partner, k) => {
-      const row = document.createElement("li");
-      const button = document.createElement("button");
-      button.type = "button";
-      button.setAttribute("aria-pressed", String(k === this.chosen));
-      button.className = partner.closer ? "pull" : "push";
-      if (panel.images && partner.sample !== null && partner.sample !== undefined) button.append(thumbnail(panel.images, partner.sample, 28));
-      const words = document.createElement("span");
-      words.textContent = pullOrPush(partner) + partnerName(partner, panel.hello);
-      const share = document.createElement("span");
-      share.className = "share";
-      share.textContent = shareWords(partner.share);
-      const bar = document.createElement("i");
-      bar.style.width = 100 * Math.min(1, partner.share / told.partners[0].share) + "%";
-      button.append(words, share, bar);
-      button.onclick = () => this.choose(k);
-      row.append(button);
-      return row;
-    });
-    if (told.others && told.others.count) {
-      const rest = document.createElement("li");
-      rest.className = "others";
-      rest.textContent = told.others.count + " others together: " + shareWords(told.others.share);
-      rows.push(rest);
-    }
-    this.find("partners").replaceChildren(...rows);
-    if (focused && rows[this.chosen]) rows[this.chosen].firstChild.focus();
-  }
-
-  tellFormula() {
-    const { told, panel } = this;
-    const partner = told.partners[this.chosen];
-    this.find("formula-box").hidden = !partner;
-    if (!partner) return;
-    setText(this.find("formula-title"), told.loss_title + " loss, the pair with " + partnerName(partner, panel.hello) +
-      (partner.positive ? " (positive)" : " (negative)"));
-    this.find("formula").replaceChildren(...formulaLines(partner, told).map((text) => {
-      const line = document.createElement("p");
-      line.textContent = text;
-      return line;
-    }));
-    this.find("why-go").hidden = partner.row === null || partner.row === undefined;
+    listPartners(this);
+    tellFormula(this);
   }
 }
 
