@@ -13,6 +13,8 @@ from losslib.errors import ParameterError
 from losslib.params import Integer, Param
 
 MANTISSAS = (1, 1.5, 2, 3, 5, 7)
+COARSE = 20  # times the range worth exploring
+SPAN = "span of "
 
 
 def control(
@@ -42,6 +44,8 @@ def control(
         value = st.selectbox(
             label, offered, place, format_func=speller(param, key), bind="query-params", **bound
         )
+    elif param.kind == "float" and param.explore is not None and is_coarse(param, *span(param, key)):
+        value = number(param, label, bound)
     elif param.kind == "float" and param.explore is not None:
         low, high = span(param, key)
         step = param.step or nice_step(low, high)
@@ -135,15 +139,21 @@ def is_logarithmic(param: Param) -> bool:
     return bool(explore[0] > 0 and explore[1] / explore[0] >= 50)
 
 
+def is_coarse(param: Param, low: float, high: float) -> bool:
+    """Whether a slider that also holds the linked value would leave the range worth exploring no room."""
+    ends = param.explore or (0.0, 1.0)
+    return high - low > COARSE * (float(ends[1]) - float(ends[0]))
+
+
 def span(param: Param, key: str) -> tuple[float, float]:
     """Ends of a slider: the range worth exploring, widened to hold the linked value; the same all session.
 
     A slider whose ends change is a new one to Streamlit and would lose its value.
     """
     low, high = param.explore or (0.0, 1.0)
-    kept = st.session_state.setdefault(f"span of {key}", (float(low), float(high)))
+    kept = st.session_state.setdefault(f"{SPAN}{key}", (float(low), float(high)))
     inside = [*kept, float(param.default), *map(float, known_values(param, key))]
-    st.session_state[f"span of {key}"] = (min(inside), max(inside))
+    st.session_state[f"{SPAN}{key}"] = (min(inside), max(inside))
     return min(inside), max(inside)
 
 

@@ -17,6 +17,7 @@ from lab.settings import sentence, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
+from ui.controls import SPAN
 from ui.page import ENTERED, PRESENT
 from ui.session import present_run
 
@@ -151,7 +152,8 @@ def is_new() -> bool:
     owners = {*datasets.catalog(), *catalog.losses(), *catalog.miners()}
     for key in map(str, list(st.session_state)):
         owner = key.partition(".")[0]
-        if (key in settings() or owner in owners) and key not in st.query_params:
+        left_out = (key in settings() or owner in owners) and key not in st.query_params
+        if left_out or key.startswith(SPAN):  # another link also makes other ranges of the sliders
             del st.session_state[key]
     return True
 

@@ -43,7 +43,7 @@ def structure() -> dict[str, str]:
     with st.sidebar:
         st.subheader("What is trained", anchor=False)
         data = datasets.get(draw("data"))
-        st.caption(data.summary)
+        st.caption(f"**{data.title}.** {data.summary}")
         if data.options:
             with st.expander(f"Options of {data.title.lower()}"):
                 for name, param in data.options.items():

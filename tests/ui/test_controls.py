@@ -132,3 +132,14 @@ def test_ranges_over_many_sizes_are_logarithmic():
 @pytest.mark.parametrize(("low", "high", "step"), [(0, 2, 0.02), (0, 1, 0.01), (0, 3, 0.05), (0, 100, 1)])
 def test_steps_are_round(low, high, step):
     assert nice_step(low, high) == pytest.approx(step)
+
+
+def test_an_absurd_linked_value_gets_a_field_and_keeps_it():
+    at = opened(margin="1e6")
+    assert shown(at)["margin"] == "1e+06"
+    assert type(at.get_by_key("X.margin")).__name__ == "NumberInput"
+    at.get_by_key("X.margin").set_value(0.5).run()
+    assert shown(at)["margin"] == "0.5"
+    assert (
+        type(opened(margin="30").get_by_key("X.margin")).__name__ == "Slider"
+    )  # 15 times as wide: still of use
