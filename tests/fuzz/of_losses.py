@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from losslib import catalog, reducers
+from losslib.params import Param
 from tests.contract.fuzz import random_value
 from tests.contract.registered import SAMPLING, sizes
 from tests.fuzz.holds import holds, said
@@ -33,21 +34,34 @@ def batches(draw: Any) -> tuple[Tensor, Tensor]:
     return rows.to(draw(st.sampled_from(DTYPES))), labels
 
 
-def built(name: str, size: int, random: object) -> torch.nn.Module:
-    """The loss with options from the ranges worth exploring."""
-    cls = catalog.get(name)
-    options = {
-        option: random_value(random, param)  # type: ignore[arg-type]
-        for option, param in cls.params.items()
-        if option not in SAMPLING and random.random() < 0.4  # type: ignore[attr-defined]
+def drawn(params: dict[str, Param], random: Any) -> dict[str, Any]:
+    """Some options, from the ranges worth exploring and a little beyond.
+
+    A temperature of 1e-288 is allowed, but its gradient exceeds every number; a tenth of the range is left.
+    """
+    found = {
+        option: random_value(random, param)
+        for option, param in params.items()
+        if option not in SAMPLING and random.random() < 0.4
     }
+    for option, value in found.items():
+        low = (params[option].explore or (0,))[0]
+        if isinstance(value, float) and isinstance(low, float) and low > 0:
+            found[option] = max(value, low / 10)
+    return found
+
+
+def built(name: str, size: int, random: Any) -> torch.nn.Module:
+    """The loss with drawn options."""
+    cls = catalog.get(name)
     needed = {**sizes(name), **({"embedding_size": size} if "embedding_size" in cls.required else {})}
-    return cls(**needed, **options)
+    made: torch.nn.Module = cls(**needed, **drawn(cls.params, random))
+    return made
 
 
 @holds(weight=3, name=st.sampled_from(LOSSES), batch=batches(), random=st.randoms(use_true_random=False))
 def a_loss_is_finite_with_a_finite_gradient_or_refuses(
-    name: str, batch: tuple[Tensor, Tensor], random: object
+    name: str, batch: tuple[Tensor, Tensor], random: Any
 ) -> None:
     """Half precision may overflow where its largest number is exceeded, nothing else may."""
     rows, labels = batch
@@ -79,15 +93,13 @@ def a_loss_is_finite_with_a_finite_gradient_or_refuses(
 
 
 @holds(weight=3, name=st.sampled_from(MINERS), batch=batches(), random=st.randoms(use_true_random=False))
-def a_miner_takes_pairs_of_the_right_relation(
-    name: str, batch: tuple[Tensor, Tensor], random: object
-) -> None:
+def a_miner_takes_pairs_of_the_right_relation(name: str, batch: tuple[Tensor, Tensor], random: Any) -> None:
     """Positives share the label and are not the anchor itself, negatives differ; all places exist."""
     rows, labels = batch
     cls = catalog.miners()[name]
     torch.manual_seed(0)
     try:
-        options = {o: random_value(random, p) for o, p in cls.params.items() if random.random() < 0.4}  # type: ignore[arg-type, attr-defined]
+        options = drawn(cls.params, random)
         found = cls(**options)(rows, labels)
     except ValueError as error:
         said(error)
