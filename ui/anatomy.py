@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -12,14 +11,16 @@ from lab.anatomy.family import QUANTITIES
 from lab.anatomy.portrait import NAMES
 from lab.anatomy.subject import DEFAULT, DISTANCES, REDUCERS, Subject, distances_for, reducers_for
 from lab.anatomy.words import direction, headline, turned_round
-from lab.settings import sentence, settings
+from lab.playground.setup import why_not
+from lab.settings import sentence
+from lab.settings import settings as run_settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Choice, Interval, Param
 from ui.controls import control
 from ui.link import enter_with
 from ui.page import ENTERED
-from ui.reference import plain, untrainable
+from ui.reference import plain, train_settings
 
 KEY = "anatomy."
 LOSS, DISTANCE, REDUCER, BATCH, ANGLE, FREE, OPTION, SHOWN = (
@@ -27,14 +28,13 @@ LOSS, DISTANCE, REDUCER, BATCH, ANGLE, FREE, OPTION, SHOWN = (
 )
 KEPT, VALUES, REFUSED = "anatomy kept", "anatomy values", "anatomy refused"
 AUTO, FEW, EXAMPLE, RUN = BATCHES = ("auto", "few pairs", "example batch", "Train run")
-PLAYGROUND = Path(__file__).resolve().parent.parent / "pages" / "playground.py"
 CHANGED = "The link asks for something that is not possible here, so the default is used."
 
 
 @cache
 def declared() -> dict[str, Param]:
     """The page's own settings by key; the options of losses come beside them."""
-    loss = settings()["loss"]
+    loss = run_settings()["loss"]
     return {
         LOSS: Param(loss.default, loss.valid, name="loss", title="Loss", meaning="what is taken apart"),
         DISTANCE: Param(
@@ -108,7 +108,7 @@ def arrived() -> tuple[str, ...]:
             del state[key]  # what a link leaves out is at its default
     refused = []
     for key, text in given.items():
-        said = _refused(key, text, given.get(LOSS, settings()["loss"].default))
+        said = _refused(key, text, given.get(LOSS, run_settings()["loss"].default))
         if said:
             refused.append(said)
             del st.query_params[key]
@@ -214,17 +214,17 @@ def knobs(subject: Subject) -> tuple[Subject, float]:
 def doors(subject: Subject) -> None:
     """Train with this, and the other pages on the same loss."""
     with st.container(horizontal=True):
-        refusal = untrainable(subject.cls)
+        settings = train_settings(subject.cls)
         texts = {
             f"{subject.loss}.{name}": subject.cls.params[name].format(value)
             for name, value in subject.options
         }
-        if not refusal:
+        if isinstance(settings, dict):
             st.page_link(
                 "pages/train.py",
                 label="Train with this",
                 icon=":material/play_circle:",
-                query_params={"loss": subject.loss, **texts},
+                query_params={**settings, **texts},
             )
         st.page_link(
             "pages/reference.py",
@@ -232,7 +232,7 @@ def doors(subject: Subject) -> None:
             icon=":material/menu_book:",
             query_params={"reference.loss": subject.loss},
         )
-        if PLAYGROUND.exists():
+        if not why_not(subject.cls):
             st.page_link(
                 "pages/playground.py",
                 label="Open in Playground",
@@ -242,8 +242,8 @@ def doors(subject: Subject) -> None:
                     **{f"playground.{name}": text for name, text in texts.items()},
                 },
             )
-    if refusal:
-        st.caption(refusal)
+    if isinstance(settings, str):
+        st.caption(settings)
     elif (subject.distance, subject.reducer) != (DEFAULT, DEFAULT):
         st.caption("Train takes the options along, and the loss's default distance and reducer.")
 

@@ -21,6 +21,7 @@ from lab.anatomy.words import (
     what_the_portrait_says,
 )
 from lab.curves import LossCurves, Slide, curves_of
+from lab.scenes import scenes_of
 from lab.settings import sentence
 from losslib.base import PairLoss
 from ui.anatomy import AUTO, EXAMPLE, FEW, RUN, doors, family_controls, free_class
@@ -81,8 +82,9 @@ def _batch_of_run() -> Batch | None:
 
 def _slid_in(subject: Subject, where: str, batch: Batch) -> Batch | None:
     """The batch in which the pair slides, or None for few pairs."""
-    whole = subject.cls.activity == "softmax" or not issubclass(subject.cls, PairLoss)
-    return None if where == FEW or (where == AUTO and not whole) else batch
+    cls = subject.cls
+    whole = issubclass(cls, PairLoss) and cls.activity == "softmax"
+    return None if where == FEW or (where == AUTO and not whole and scenes_of(cls)) else batch
 
 
 def numbers(shown: Shown, angle: float) -> None:

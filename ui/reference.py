@@ -113,7 +113,7 @@ def heading(cls: type[Any]) -> None:
     st.markdown(cls.summary)
     st.latex(cls.equation)
     st.markdown(f"Paper: [{plain(str(cls.paper))}]({cls.paper.url})")
-    refusal = untrainable(cls)
+    settings = train_settings(cls)
     with st.container(horizontal=True):
         st.page_link(
             "pages/anatomy.py",
@@ -121,26 +121,30 @@ def heading(cls: type[Any]) -> None:
             icon=":material/biotech:",
             query_params={"anatomy.loss": cls.__name__},
         )
-        if not refusal:
+        if isinstance(settings, dict):
             st.page_link(
                 "pages/train.py",
                 label="Train with this loss",
                 icon=":material/play_circle:",
-                query_params={"loss": cls.__name__},
+                query_params=settings,
             )
-    if refusal:
-        st.caption(refusal)
+    if isinstance(settings, str):
+        st.caption(settings)
 
 
-def untrainable(cls: type[Any]) -> str:
-    """Why the Train page has no run for a loss, in a sentence; "" where it has."""
+def train_settings(cls: type[Any]) -> dict[str, str] | str:
+    """The settings with which the Train page runs a loss, or why it has no run for it, in a sentence."""
     from lab.config import RunConfig
 
-    try:
-        RunConfig.from_settings({"loss": cls.__name__})
-    except ParameterError as error:
-        return f"The Train page has no run for it: {str(error).removeprefix('run: ')}."
-    return ""
+    plainest = {"loss": cls.__name__}
+    refused = ""
+    for settings in (plainest, {**plainest, "pairing": "views"}):
+        try:
+            RunConfig.from_settings(settings)
+            return settings
+        except ParameterError as error:
+            refused = refused or str(error)
+    return f"The Train page has no run for it: {refused.removeprefix('run: ')}."
 
 
 def curves(cls: type[Any]) -> None:

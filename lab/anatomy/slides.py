@@ -158,7 +158,7 @@ def row_in_batch(batch: Batch) -> Scene:
     return Scene(
         f"One row of {batch.name} turns away from another row of its class (positive) or of another class "
         "(negative); its distances to all other rows change with it, and those rows are held. The gradient "
-        "is that along the turn, for each unit of this distance.",
+        "is that along the turn, of all these distances together, for each unit of this one.",
         lambda loss, x, side: loss(torch.cat([x, rows[1:]]), labels),
         plane=lambda side: turning(rows[partners[side]], rows[place]),
         edge=TURNED,
@@ -176,7 +176,8 @@ def views_in_batch(batch: Batch) -> Scene:
     return Scene(
         f"{len(first)} samples of {batch.name} with a second view each (noise of 0.3 of their length, seed "
         "1). One row turns away from its other view (positive) or from another sample's view (negative); all "
-        "other rows are held. The gradient is that along the turn, for each unit of this distance.",
+        "other rows are held. The gradient is that along the turn, of all distances of that row together, "
+        "for each unit of this one.",
         lambda loss, x, side: loss(torch.cat([x, first[1:]]), ref_emb=second),
         plane=lambda side: turning(second[partners[side]], first[0]),
         edge=TURNED,

@@ -52,7 +52,7 @@ def loss_curves(curves: LossCurves, here: Mapping[str, Along] | None = None) -> 
             text=mark.label,
             showarrow=False,
             xanchor="left" if mark.value <= _middle(curves) else "right",
-            yanchor="top",
+            yanchor="bottom",
             font={"size": 10, "color": GREY},
         )
     figure.update_layout(

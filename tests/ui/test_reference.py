@@ -6,9 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lab.config import RunConfig
-from losslib import catalog
-from losslib.errors import ParameterError
-from ui.reference import matching
+from losslib import catalog, losses
+from ui.reference import matching, train_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,23 +40,26 @@ def test_every_loss_opens_whole():
         assert len(figures) == 1 or "There is no curve of one pair" in text, name
 
 
-def test_each_loss_leads_to_train_or_says_why_not():
-    for name in ("ContrastiveLoss", "ProxyNCALoss", "VICRegLoss"):
-        try:
-            RunConfig.from_settings({"loss": name})
-            trains = True
-        except ParameterError:
-            trains = False
+def test_each_loss_leads_to_anatomy_and_to_train_with_what_it_needs():
+    for name, query in (
+        ("ContrastiveLoss", "loss=ContrastiveLoss"),
+        ("ProxyNCALoss", "loss=ProxyNCALoss"),
+        ("VICRegLoss", "loss=VICRegLoss&pairing=views"),
+    ):
         at = opened(reference_loss=name)
-        links = [link.proto for link in at.main.get("page_link")]
-        anatomy = links.pop(0)
+        anatomy, train = (link.proto for link in at.main.get("page_link"))
         assert (anatomy.page, anatomy.query_string) == ("anatomy", f"anatomy.loss={name}")
-        assert len(links) == trains, name
-        if trains:
-            assert links[0].page == "train"
-            assert links[0].query_string == f"loss={name}"
-        else:
-            assert "The Train page has no run for it: " in page_text(at)
+        assert (train.page, train.query_string) == ("train", query)
+        RunConfig.from_settings(dict(pair.split("=") for pair in query.split("&")))
+
+
+def test_a_loss_that_no_run_can_train_is_told():
+    class Unlisted(losses.ContrastiveLoss):
+        pass
+
+    said = train_settings(Unlisted)
+    assert said.startswith("The Train page has no run for it: ")
+    assert said.endswith("got 'Unlisted'.")
 
 
 @pytest.mark.parametrize(
