@@ -27,6 +27,7 @@ TERMS = (
     "alignment",
     "uniformity",
     "gradient norm",
+    "force",
 )
 
 

@@ -1,6 +1,6 @@
 // What stands below the map about a picked point: the ranked partners and the formula of the chosen one.
 const STEP_VIEW = `
-  <figcaption><span>Why did this point move?</span>
+  <figcaption><span>Why did this point move? Its <button type="button" class="term">force</button>s in the last step</span>
     <span class="tools">
       <label class="tick"><input type="checkbox" class="show-batch"> Show the batch</label>
       <button type="button" class="why-back" aria-label="Previous point">&#9664;</button>
