@@ -26,7 +26,7 @@ from lab.layout_worker import HEAD, LENGTH
 from lab.layouts import METHODS, Points
 
 TIME_LIMIT = 180.0
-IDLE_LIMIT = 120.0  # a process that waits holds about 200 MB
+IDLE_LIMIT = 120.0  # a process that waits holds 200 MB, 400 once it has loaded UMAP
 ROOT = Path(__file__).resolve().parents[1]
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

@@ -11,20 +11,19 @@ import streamlit as st
 from lab.figures.embedding_map import Colouring, embedding_map
 from lab.figures.neighbours_kept import neighbours_kept
 from lab.layouts import MAX_POINTS, METHODS, SAMPLE_SIZES, sample
-from lab.moment_words import chosen_words, kept_words, map_words
+from lab.moment_words import kept_words, map_words
 from ui.controls import help_text
+from ui.figures.chosen import describe_chosen, hover_columns
 from ui.figures.layouts import laid_out, neighbourhoods
 from ui.figures.show import is_dark, show
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lab.moment import Moment, Standing
+    from lab.moment import Moment
     from lab.neighbours import Neighbourhoods
     from losslib.params import Param
 
-THUMBNAILS = 24
-LISTED = 500
 CLASS, KEPT, TRUST = "class", "neighbours kept", "trustworthiness"
 
 
@@ -237,42 +236,3 @@ def draw_map(
         describe_chosen(now, chosen, images)
     else:
         st.caption("Click, or choose with box or lasso, to see which points they are.")
-
-
-def hover_columns(now: Moment, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """What a point says on hover beside its class and number."""
-    standing = now.standing
-    if standing is None:
-        return {}
-    names = np.array([*now.recording.class_names, "none"], dtype=object)
-    return {
-        "distance to own class mean": standing.to_own[rows],
-        "nearest other class": names[standing.other[rows]],
-        "distance to its mean": standing.to_other[rows],
-    }
-
-
-def describe_chosen(now: Moment, chosen: NDArray[np.int64], images: NDArray[np.uint8] | None) -> None:
-    """The chosen points in words, as images and as a table."""
-    recording = now.recording
-    samples = recording.probe[chosen]
-    st.markdown(chosen_words(chosen, recording.labels, recording.class_names))
-    if images is not None:
-        few = samples[:THUMBNAILS]
-        names = [recording.class_names[c] for c in recording.labels[chosen[:THUMBNAILS]]]
-        st.image([images[i] for i in few], [f"{n} ({i})" for n, i in zip(names, few, strict=True)], width=56)
-    st.dataframe(chosen_table(now, chosen[:LISTED], now.standing), hide_index=True, height=240)
-    if len(chosen) > LISTED:
-        st.caption(f"The first {LISTED} of {len(chosen):,}.")
-
-
-def chosen_table(now: Moment, chosen: NDArray[np.int64], standing: Standing | None) -> dict[str, list[Any]]:
-    """Sample, class and standing of the chosen points."""
-    names = now.recording.class_names
-    columns: dict[str, list[Any]] = {
-        "sample": now.recording.probe[chosen].tolist(),
-        "class": [names[c] for c in now.recording.labels[chosen]],
-    }
-    if standing is not None:
-        columns |= {name: values.tolist() for name, values in hover_columns(now, chosen).items()}
-    return columns
