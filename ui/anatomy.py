@@ -9,8 +9,9 @@ import streamlit as st
 
 from lab.anatomy.family import QUANTITIES
 from lab.anatomy.portrait import NAMES
-from lab.anatomy.subject import DEFAULT, DISTANCES, REDUCERS, Subject, distances_for, reducers_for
+from lab.anatomy.subject import DEFAULT, DISTANCES, REDUCERS, Subject, distances_for, measure, reducers_for
 from lab.anatomy.words import direction, headline, turned_round
+from lab.glossary import define
 from lab.playground.setup import why_not
 from lab.settings import sentence
 from lab.settings import settings as run_settings
@@ -177,8 +178,9 @@ def _offered(key: str, choices: tuple[str, ...]) -> str:
 def heading(subject: Subject) -> None:
     """Which way is closer, said first and loudly; then what the loss is, its equation, and the doors."""
     loss = subject.built()
-    closer = headline(loss.distance.is_inverted if "distance" in loss.parts else False)
-    st.header(closer, anchor=False, divider="blue")
+    inverted = measure(loss).is_inverted
+    meaning = define("similarity" if inverted else "distance")
+    st.header(headline(inverted), anchor=False, divider="blue", help=meaning)
     st.caption(direction(loss))
     for said in filter(None, (turned_round(subject), *subject.warned())):
         st.warning(plain(sentence(said)))

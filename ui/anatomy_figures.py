@@ -21,6 +21,7 @@ from lab.anatomy.words import (
     what_the_portrait_says,
 )
 from lab.curves import LossCurves, Slide, curves_of
+from lab.glossary import define
 from lab.scenes import scenes_of
 from lab.settings import sentence
 from losslib.base import PairLoss
@@ -102,7 +103,7 @@ def numbers(shown: Shown, angle: float) -> None:
 
 def pair(shown: Shown, angle: float) -> None:
     """Value and gradient against the distance of the sliding pair."""
-    st.subheader("One pair slides", anchor=False)
+    st.subheader("One pair slides", anchor=False, help=f"{define('pair weight')} {define('rug')}")
     if shown.curves is None:
         st.warning(plain(shown.refusal))
         return
@@ -121,7 +122,7 @@ def forces(shown: Shown) -> None:
     """The force portrait."""
     from lab.figures.force_portrait import force_portrait
 
-    st.subheader("What a free point feels", anchor=False)
+    st.subheader("What a free point feels", anchor=False, help=define("force"))
     free = free_class()
     try:
         found = portrait(shown.subject, free)
