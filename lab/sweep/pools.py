@@ -36,13 +36,10 @@ class Pool(Protocol):
 
 
 def settle() -> None:
-    """At a worker's start: behind the server and everything else on this machine, one torch thread."""
+    """At a worker's start: behind the server and everything else on this machine."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends its workers itself
-    from lab.devices import one_thread
-
-    one_thread()
 
 
 def spare_cores() -> int:

@@ -127,7 +127,7 @@ def failed(config: RunConfig, reason: str) -> CellResult:
 
 
 def save(results: Sequence[CellResult], path: str | Path | BinaryIO) -> None:
-    """Write results as one npz of arrays and a JSON header, without pickle."""
+    """Write results as one npz of arrays and a JSON header, without pickle; positions keep 16 bits."""
     heads: list[dict[str, Any]] = []
     arrays: dict[str, NDArray[Any]] = {}
     for number, result in enumerate(results):

@@ -1,0 +1,187 @@
+"""The desk: worker processes, turns between jobs, cancel and resume, limits, and workers that die."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from lab.config import RunConfig
+from lab.limits import LimitError, Limits
+from lab.sweep import reporter
+from lab.sweep.desk import Desk
+from lab.sweep.job import Job, Task
+from lab.sweep.limits import SweepLimits
+from lab.sweep.plan import Plan
+from lab.sweep.pools import LocalPool
+from lab.sweep.work import results_of, tasks_of
+from losslib.errors import ParameterError
+from tests.lab.sweep import duties
+
+BASE = {"data": "blobs", "blobs.points": "200", "batch": "32", "per_class": "4", "steps": "12"}
+ENDLESS = Task("endless", duties.endless, None, 1000)
+SHORT = Plan.of(BASE, {"ContrastiveLoss.neg_margin": ["0.5", "1"]}, (0, 1))
+
+
+@pytest.fixture(scope="module")
+def desk():
+    made = Desk(slots=1)
+    yield made
+    made.stop()
+
+
+def until(condition, seconds=150):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_sweep_in_worker_processes_equals_the_same_runs_here(desk, finished):
+    job = desk.open("equal", tasks_of(SHORT))
+    assert job.wait(150)
+    assert job.state == "finished"
+    done = results_of(SHORT, job)
+    assert [cell for cell, _ in done] == list(SHORT.cells)
+    for cell, result in done:
+        curves = finished(cell.config).recording.curves()
+        assert result.curves["loss"].tobytes() == curves["loss"].tobytes()
+        assert result.curves["recall_at_1"].tobytes() == curves["recall_at_1"].tobytes()
+
+
+def test_workers_are_other_processes_behind_everything_else_with_one_thread(desk):
+    job = desk.open("nice", [Task("nice", duties.niceness, None, 1)])
+    assert job.wait(150)
+    nice, threads, process = job.results["nice"]
+    assert nice >= os.nice(0) + 10 or nice == 19
+    assert threads == "1"
+    assert process != os.getpid()
+
+
+def test_cancel_keeps_what_has_ended_and_resume_goes_on(desk):
+    tasks = [Task("short", duties.square, 3, 12), ENDLESS]
+    desk_job = desk.open("cancel", tasks)
+    until(lambda: desk_job.done == 1 and desk.under_way(desk_job) > 0)
+    assert 12 < desk_job.done_steps(desk.under_way(desk_job)) < 1012
+    desk.cancel(desk_job)
+    assert desk_job.state == "cancelled"
+    until(lambda: not desk._in_flight)  # the worker has heard of it
+    assert desk_job.done == 1
+    # the same key again is the same job, which goes on
+    assert desk.open("cancel", tasks) is desk_job
+    until(lambda: desk.under_way(desk_job) > 0)
+    assert desk_job.state == "running"
+    desk.cancel(desk_job)
+    until(lambda: not desk._in_flight)
+
+
+def test_a_task_that_an_earlier_job_had_is_not_done_again(desk):
+    job = desk.open("again", tasks_of(SHORT))
+    assert job.state == "finished"
+    assert len(job.results) == 4
+
+
+def test_jobs_take_turns(desk):
+    long = desk.open("long", [Task(("long", k), duties.square, k, 1) for k in range(400)])
+    short = desk.open("short", [Task(("short", k), duties.square, k, 1) for k in range(3)])
+    assert short.wait(150)
+    assert short.results == {("short", k): k * k for k in range(3)}
+    assert long.wait(150)
+    assert long.results[("long", 399)] == 399 * 399
+
+
+def test_a_worker_that_dies_is_replaced_and_its_task_tried_again(desk, tmp_path):
+    tasks = [Task("dies", duties.die_once, str(tmp_path), 1), Task("lives", duties.square, 5, 1)]
+    job = desk.open("dies", tasks)
+    assert job.wait(150)
+    assert job.results == {"dies": "survived", "lives": 25}
+
+
+def test_a_task_that_always_dies_or_fails_is_given_up_with_a_sentence(desk):
+    tasks = [Task("hopeless", duties.die_always, None, 1), Task("refused", duties.refuse, None, 1)]
+    job = desk.open("hopeless", tasks)
+    assert job.wait(150)
+    assert job.state == "finished"
+    assert job.failures["hopeless"].startswith("Its worker process ended 3 times")
+    assert job.failures["refused"] == "Too much of it."
+
+
+def test_what_failed_is_tried_again_when_asked_for_again(desk, tmp_path):
+    tasks = [Task("at first", duties.fail_once, str(tmp_path), 1)]
+    job = desk.open("once", tasks)
+    assert job.wait(150)
+    assert "the mistake is ours" in job.failures["at first"]
+    assert desk.open("once", tasks) is job
+    assert job.wait(150)
+    assert (job.results, job.failures) == ({"at first": "well"}, {})
+
+
+def test_a_server_works_on_so_many_jobs_and_keeps_so_many():
+    desk = Desk(SweepLimits(jobs=1, kept=2), slots=1)
+    try:
+        first = desk.open("first", [ENDLESS])
+        with pytest.raises(LimitError, match="works on 1 sweeps already"):
+            desk.open("second", tasks_of(SHORT))
+        desk.cancel(first)
+        for key in ("a", "b", "c"):
+            desk.show(key, [(Task(key, duties.square, 0, 1), 0)])
+        until(lambda: not desk._in_flight)
+        job = desk.open("d", [Task("a", duties.square, 0, 1)])
+        assert job.results == {"a": 0}
+        assert desk.get("first") is None
+        assert desk.get("d") is job
+    finally:
+        desk.stop()
+    assert threading.active_count() == len([t for t in threading.enumerate() if t.name != "sweeps"])
+
+
+@pytest.mark.parametrize(
+    ("configs", "words"),
+    [
+        ([RunConfig(data="blobs", seed=k) for k in range(4)], "at most 3 runs a sweep, this one has 4"),
+        ([RunConfig(data="blobs", steps=900, seed=k) for k in range(2)], "at most 1000 steps a sweep"),
+        ([RunConfig(data="blobs", batch=2048, steps=10)], "at most 1024 for batch, got 2048"),
+        ([RunConfig(data="blobs", data_options={"points": 20000}, steps=10)], "at most 10000 for points"),
+    ],
+)
+def test_what_a_server_does_not_allow_is_one_sentence(configs, words):
+    with pytest.raises(LimitError, match=words):
+        SweepLimits(cells=3, steps=1000).check(configs, Limits())
+
+
+def test_limits_come_from_variables():
+    found = SweepLimits.from_environment({"LOSSLAB_SWEEP_CELLS": "200"})
+    assert (found.cells, found.steps) == (200, SweepLimits().steps)
+    with pytest.raises(ParameterError, match="LOSSLAB_SWEEP_STEPS"):
+        SweepLimits.from_environment({"LOSSLAB_SWEEP_STEPS": "0"})
+
+
+def test_the_remaining_time_follows_the_pace_since_the_first_step():
+    now = [0.0]
+    job = Job([Task(k, duties.square, k, 100) for k in range(4)], clock=lambda: now[0])
+    job.begin()
+    now[0] = 30.0  # the worker started meanwhile
+    assert job.remaining(0) is None
+    assert job.remaining(10) is None
+    now[0] = 34.0
+    assert job.remaining(30) == pytest.approx((400 - 30) * 4 / 20)
+    job.take(job.tasks[0], 0)
+    now[0] = 40.0
+    assert job.remaining(0) == pytest.approx(300 * 10 / 90)
+
+
+def test_a_worker_says_how_far_it_is_and_hears_that_it_is_to_stop(tmp_path):
+    path = tmp_path / "one"
+    assert reporter.steps_told(path) == 0
+    reporter.Reporter(str(path)).tell(7)
+    assert reporter.steps_told(path) == 7
+    reporter.stop(path)
+    with pytest.raises(reporter.Stopped):
+        reporter.Reporter(str(path)).tell(8)
+    reporter.tidy(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_core_is_left_free():
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert LocalPool().slots == max(1, cores - 1)
