@@ -15,6 +15,7 @@ from losslib import catalog
 from losslib.errors import ParameterError
 
 RATES = (0.001, 10.0)
+BLUR = 0.005  # share of the square by which the borders of two regions may differ
 
 
 def answer(setup: Setup, message: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def region_in_words(selected: int, found: Region) -> str:
         return f"Nowhere on this picture would {name} be left alone."
     where = "of all directions" if found.angular else "of the square"
     parts = []
-    if shares[ALONE]:
+    if shares[ALONE] > (0 if found.angular else BLUR):
         parts.append(f"on {percent(shares[ALONE])} {where} (hatched) {name} has no gradient")
     if shares[ZERO]:
         parts.append(f"on {percent(shares[ZERO])} {where} (shaded) the whole loss is 0")

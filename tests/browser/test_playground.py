@@ -62,9 +62,8 @@ def test_points_move_by_hand_and_by_keys_and_the_losses_follow(tab):
     board.drag("B", 60, 40)
     expect(board.value).not_to_have_text(former)
     page.wait_for_url(re.compile("playground.points="))
-    x, labels = board.linked_points()
     loss = ContrastiveLoss(distance=LpDistance(normalize_embeddings=False))
-    assert float(board.value.inner_text()) == pytest.approx(float(loss(x, labels)), rel=0.01)
+    assert float(board.value.inner_text()) == pytest.approx(float(loss(*board.linked_points())), rel=0.01)
     expect(page.locator(".free").first).to_have_text("Nowhere on this picture would B be left alone.")
 
     former = board.words.inner_text()

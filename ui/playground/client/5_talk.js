@@ -57,6 +57,8 @@ class Talk {
   }
 
   send(message) {
+    // The server gives up a search for anything newer: what it has not found is asked for again at rest.
+    if (this.lab.regions.filter(Boolean).length < this.lab.boards.length) this.regionOf = null;
     this.waiting = { id: message.id, step: message.do === "step", since: this.since, version: this.lab.version };
     if (this.slow) this.lab.trigger("ask", message);
     else if (!this.socket.send(message)) this.waiting = null;

@@ -3,9 +3,6 @@ const HISTORY = 100;
 const LEAST = 3;
 const MOST = 8;
 const CLASSES = 8;
-const STEP_PAUSE = 60; // ms from step to step while it plays
-const STEPS = 1000;
-const STILL = 1e-4; // a step that moves no point further has come to rest
 
 class Playground {
   constructor(host) {
@@ -106,7 +103,7 @@ class Playground {
     make();
     this.points = this.points.map((point) => settle(point, this.space));
     this.selected = Math.min(this.selected, this.points.length - 1);
-    if (name !== "step") { this.start = this.points; this.steps = 0; }
+    Object.assign(this, { start: this.points, steps: 0, ended: "" });
     this.moved(since);
   }
 
@@ -127,8 +124,7 @@ class Playground {
     const former = this.past.pop();
     if (!former) return;
     this.pause();
-    this.changing = "";
-    Object.assign(this, former);
+    Object.assign(this, former, { changing: "", ended: "" });
     this.points = this.points.map((point) => settle(point, this.space));
     this.moved();
   }
@@ -170,69 +166,6 @@ class Playground {
     this.change(() => { this.points = this.points.filter((_, i) => i !== k); });
   }
 
-  play() {
-    if (this.playing) return this.pause();
-    this.remember();
-    this.changing = "step";
-    this.playing = true;
-    this.playedFrom = this.steps;
-    this.ended = "";
-    this.step(false);
-    return this.later();
-  }
-
-  pause() {
-    clearTimeout(this.nextStep);
-    if (this.playing) this.talk.rest();
-    this.playing = false;
-    this.later();
-  }
-
-  step(alone) {
-    if (alone) {
-      this.pause();
-      this.remember();
-      this.ended = "";
-    }
-    this.changing = "";
-    this.owed = true;
-    this.talk.next();
-  }
-
-  reset() {
-    this.pause();
-    this.remember();
-    this.points = this.start;
-    this.steps = 0;
-    this.ended = "";
-    this.selected = Math.min(this.selected, this.points.length - 1);
-    this.moved();
-  }
-
-  takeAnswer(answer, question) {
-    this.answers = answer.losses;
-    if (question.step && question.version === this.version) this.afterStep(answer);
-    else if (question.step && this.playing) this.step(false);
-    const measured = question.version > 0 && !question.step;
-    this.later(measured ? () => {
-      this.root.delays.push(performance.now() - question.since);
-      if (this.root.delays.length > 2000) this.root.delays.shift();
-    } : null);
-  }
-
-  afterStep(answer) {
-    const moves = answer.points.map(([x, y], k) => Math.hypot(x - this.points[k].x, y - this.points[k].y));
-    this.points = this.points.map((p, k) => ({ ...p, x: answer.points[k][0], y: answer.points[k][1] }));
-    this.steps += 1;
-    this.version += 1;
-    const still = Math.max(...moves) < STILL;
-    if (still) this.ended = "at rest: no point moves further";
-    else if (this.playing && this.steps - this.playedFrom >= STEPS) this.ended = `paused after ${STEPS} steps`;
-    if (this.playing && this.ended) this.pause();
-    else if (this.playing) this.nextStep = setTimeout(() => this.step(false), calm() ? 400 : STEP_PAUSE);
-    if (!this.playing) this.talk.rest();
-  }
-
   takeRegion(found) {
     if (found.id !== this.talk.regionNumber || this.regionKey() !== this.talk.regionOf) return;
     this.regions[found.region] = found;
@@ -247,6 +180,7 @@ class Playground {
 
   tell() {
     if (this.playing || !this.setState) return;
+    if (this.held || this.talk.waiting) return void this.talk.rest();
     const points = pointsText(this.points);
     const state = { points, rate: this.rate, follow: this.follow ? this.data.names[this.follow] : "", selected: NAMES[this.selected] };
     const text = JSON.stringify(state);
@@ -317,5 +251,3 @@ class Playground {
     else this.find("look").textContent = "Your own configuration.";
   }
 }
-
-const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
