@@ -271,8 +271,7 @@ def listing(found: Sequence[Moved], recording: Recording, letters: tuple[str, st
 
 def chance_of(recording: Recording) -> float:
     """Recall@1 of a guess."""
-    shares = np.bincount(recording.labels) / max(1, len(recording.labels))
-    return float((shares**2).sum())
+    return recording.chance
 
 
 def spelled(number: float) -> str:

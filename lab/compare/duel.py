@@ -68,6 +68,7 @@ def contender(watch: Stopwatch) -> Contender:
     full = watch.run.recording
     wanted = {*moments(full.config.steps, MOMENTS), full.frames[-1].step if full.frames else 0}
     kept = Recording(full.config, full.probe, full.labels, full.class_names)
+    kept.chance = full.chance
     for frame in full.frames:
         if frame.step in wanted:
             batch = replace(frame.batch, weights=np.zeros_like(frame.batch.weights), top=())

@@ -58,7 +58,7 @@ def record(preset: Preset) -> Recording:
     for frame in full.frames:
         kept.add(replace(frame, embeddings=None))
     kept.state = "diverged" if run.diverged else "finished"
-    kept.reason, kept.provenance = full.reason, full.provenance
+    kept.reason, kept.provenance, kept.chance = full.reason, full.provenance, full.chance
     return kept
 
 

@@ -103,7 +103,7 @@ class Feed:
             self._told = {}
             self.epoch = epoch_of(recording)
             about = describe(recording.config, recording.labels, recording.class_names, recording.chance)
-            parts.append(pack_hello(self.epoch, about, recording.probe, data.labels))
+            parts.append(pack_hello(self.epoch, about, recording.probe, data.truth))
             self._owes_images = self._wants_images and data.images is not None
         waiting = [frame for frame in frames if frame.step not in self._sent]
         if waiting:
