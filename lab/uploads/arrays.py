@@ -25,6 +25,8 @@ HEADER = re.compile(
     r"\s*'fortran_order'\s*:\s*(?P<order>True|False)\s*,"
     r"\s*'shape'\s*:\s*\((?P<shape>[\d\s,]*)\)\s*,?\s*\}\s*"
 )
+# what zipfile raises for damaged archives, some of it by accident
+NOT_A_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, KeyError, IndexError)
 NUMBERS, LABELS = "fiub", "iubUS"  # numpy's kinds that are read, as vectors and as labels
 
 
@@ -97,7 +99,9 @@ def read_npz(content: Bytes, name: str, limits: UploadLimits) -> dict[str, NDArr
                 key = entry.filename.removesuffix(".npy")
                 found[key] = read_npy(unpacked, f"{key!r} in {name}")
             return found
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except UploadError:
+        raise
+    except (*NOT_A_ZIP, RuntimeError, ValueError, EOFError, OSError) as error:
         raise UploadError(
             f"{name} is no npz file that can be read ({error}); write it with numpy.savez"
         ) from None

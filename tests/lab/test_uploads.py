@@ -231,6 +231,14 @@ def test_an_entry_that_lies_about_its_size_gives_no_more_than_it_says() -> None:
         understand(("v.npz", lying), limits=UploadLimits(megabytes=1))
 
 
+def test_an_archive_whose_directory_lies_elsewhere_is_refused() -> None:
+    packed = bytearray(npz(embeddings=VECTORS))
+    end = packed.rindex(b"PK\x05\x06")
+    packed[end + 12 : end + 16] = (len(packed) + 65536).to_bytes(4, "little")  # size of the directory
+    with pytest.raises(UploadError, match="no npz file that can be read"):
+        understand(("v.npz", bytes(packed)))
+
+
 def test_nested_archives_are_not_opened() -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
