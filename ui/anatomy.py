@@ -11,6 +11,7 @@ from lab.anatomy.family import QUANTITIES
 from lab.anatomy.portrait import NAMES
 from lab.anatomy.subject import DEFAULT, DISTANCES, REDUCERS, Subject, distances_for, measure, reducers_for
 from lab.anatomy.words import direction, headline, turned_round
+from lab.config import folded
 from lab.glossary import define
 from lab.playground.setup import why_not
 from lab.settings import sentence
@@ -22,6 +23,7 @@ from ui.controls import control
 from ui.link import enter_with
 from ui.page import ENTERED
 from ui.reference import plain, train_settings
+from ui.session import present_run
 
 KEY = "anatomy."
 LOSS, DISTANCE, REDUCER, BATCH, ANGLE, FREE, OPTION, SHOWN = (
@@ -95,14 +97,18 @@ def declared() -> dict[str, Param]:
 
 
 def arrived() -> tuple[str, ...]:
-    """What the link asks for and cannot have; who comes back without a link finds the loss they left."""
+    """What the link asks for and cannot have.
+
+    Who comes without a link finds the loss they left, else the one of their Train run.
+    """
     state = st.session_state
     if not state.get(ENTERED):
         return ()
     given = {str(key): str(value) for key, value in st.query_params.to_dict().items()}
     if not given:
-        if state.get(KEPT):
-            enter_with(dict(state[KEPT]))
+        texts = state.get(KEPT) or of_the_run()
+        if texts:
+            enter_with(dict(texts))
         return ()
     for key in [str(key) for key in state if str(key).startswith(KEY)]:
         if key not in given:
@@ -115,6 +121,17 @@ def arrived() -> tuple[str, ...]:
             del st.query_params[key]
             state.pop(key, None)
     return tuple(refused)
+
+
+def of_the_run() -> dict[str, str]:
+    """The settings that take apart the loss of this session's run, with its options as they are now."""
+    run = present_run()
+    if run is None:
+        return {}
+    config = folded(run.config)
+    params = catalog.get(config.loss).params
+    texts = {f"{KEY}{config.loss}.{name}": params[name].format(value) for name, value in config.loss_options}
+    return {LOSS: config.loss, **texts}
 
 
 def _refused(key: str, text: str, loss: str) -> str:

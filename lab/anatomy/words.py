@@ -13,6 +13,8 @@ from lab.anatomy.slides import Along
 from lab.anatomy.subject import DEFAULT, Subject, measure
 from lab.curves import Curve, LossCurves, rest_of
 
+STRAIGHT = 0.3  # share of a curve from which on its steepest gradient is no single place
+
 
 def number(value: float) -> str:
     """To four digits, without a minus before 0."""
@@ -105,6 +107,8 @@ def course(curve: Curve, curves: LossCurves) -> str:
     if steepest < 1e-9:
         return f"A {curve.side} pair has no gradient anywhere."
     place = where(float(at[np.abs(slope).argmax()]), curve, curves.inverted)
+    if (np.abs(slope) > 0.99 * steepest).mean() > STRAIGHT:
+        place = "over a whole range"
     if pulled and pushed:
         lowest = where(float(at[curve.value.argmin()]), curve, curves.inverted)
         said = f"A {curve.side} pair is pulled in one part of the range and pushed in another; its loss is "

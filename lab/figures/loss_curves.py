@@ -44,11 +44,12 @@ def loss_curves(curves: LossCurves, here: Mapping[str, Along] | None = None) -> 
     figure.update_yaxes(title="gradient", row=2, col=1)
     for mark in curves.marks if curves.curves else ():
         figure.add_vline(x=mark.value, line_dash="dot", line_width=1, line_color=GREY)
-    for mark in {mark.value: mark for mark in curves.marks if curves.curves}.values():
+    own = {mark.value: mark for mark in curves.marks if curves.curves}
+    for place, mark in enumerate(own.values()):
         figure.add_annotation(
             x=mark.value,
             y=1,
-            yref="y2 domain",
+            yref=("y2 domain", "y domain")[place % 2],  # two thresholds may stand close together
             text=mark.label,
             showarrow=False,
             xanchor="left" if mark.value <= _middle(curves) else "right",

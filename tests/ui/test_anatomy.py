@@ -102,6 +102,8 @@ def test_the_batch_is_said_and_the_run_of_the_session_is_used():
     for key in list(at.query_params):
         del at.query_params[key]
     at.query_params["data"] = "blobs"
+    at.query_params["loss"] = "TripletMarginLoss"
+    at.query_params["TripletMarginLoss.margin"] = "0.4"
     at.query_params["steps"] = "3"
     at = at.run()
     from ui.server import scheduler
@@ -119,8 +121,17 @@ def test_the_batch_is_said_and_the_run_of_the_session_is_used():
         assert at.get_by_key("anatomy.loss").value == "NTXentLoss", "who comes back finds the loss they left"
         text = text_of(at)
         assert "The batch of the Train run has" in text
-        assert "at step 0 (ContrastiveLoss on blobs)" in text
+        assert "at step 0 (TripletMarginLoss on blobs)" in text
         assert "One pair of the batch of the Train run slides" in text
+        del at.session_state["anatomy kept"]
+        at.switch_page("home.py")
+        at = at.run()
+        at.switch_page("pages/anatomy.py")
+        for key in list(at.query_params):
+            del at.query_params[key]
+        at = at.run()
+        assert at.get_by_key("anatomy.loss").value == "TripletMarginLoss", "else the loss of the run"
+        assert at.get_by_key("anatomy.TripletMarginLoss.margin").value == 0.4
     finally:
         scheduler().close(run.token)
 
