@@ -54,6 +54,9 @@ def _each(loss: Any, rows: SortedRows, active: float) -> float:
     return 1 / max(float(((sizes - 1) * (len(rows) - sizes)).sum()), 1.0)
 
 
+_SEARCHED = 1 << 16  # entries searched at a time
+
+
 class _Part:
     """The triplets of a block of anchors."""
 
@@ -80,20 +83,25 @@ class _Part:
         self._search(depth)
 
     def _search(self, depth: int) -> None:
+        """Fill in the counts, a few rows at a time, so that the indices stay in the cache."""
         apart = self.apart
-        found = torch.zeros_like(apart)  # how many thresholds a negative is not nearer than
-        index = torch.empty_like(apart, dtype=torch.int64)
-        reached = torch.empty_like(apart)
-        for power in reversed(range(depth)):
-            step = 1 << power
-            index.copy_(found).add_(step - 1)
-            torch.ge(apart, self.thresholds.gather(1, index), out=reached)
-            found.add_(reached, alpha=step)
-        index.copy_(found)
-        places = torch.zeros(len(apart), self.width + 1, dtype=apart.dtype, device=apart.device)
-        places.scatter_add_(1, index, reached.fill_(1))
-        self.of_positive = places.cumsum(1)[:, : self.width]
-        self.of_negative = found.neg_().add_(self.width)
+        rows, columns = apart.shape
+        step = max(1, _SEARCHED // columns)
+        places = torch.zeros(rows, self.width + 1, dtype=apart.dtype, device=apart.device)
+        self.of_negative = torch.zeros_like(apart)
+        index = torch.empty(min(step, rows), columns, dtype=torch.int64, device=apart.device)
+        reached = torch.empty_like(index, dtype=apart.dtype)
+        ones = torch.ones_like(reached)
+        for first in range(0, rows, step):
+            part = slice(first, min(first + step, rows))
+            at, found, size = apart[part], self.of_negative[part], part.stop - first
+            thresholds, place, level = self.thresholds[part], index[:size], reached[:size]
+            for power in reversed(range(depth)):
+                torch.gather(thresholds[:, (1 << power) - 1 :], 1, place.copy_(found), out=level)
+                found.add_(torch.ge(at, level, out=level), alpha=1 << power)
+            places[part].scatter_add_(1, place.copy_(found), ones[:size])
+        self.of_positive = places.cumsum_(1)[:, : self.width]
+        self.of_negative.neg_().add_(self.width)  # from thresholds reached to thresholds beyond
         self.active = float(self.of_negative.sum(1).double().sum())
         by_row = (self.of_positive * self.thresholds).sum(1) - (self.of_negative * apart).sum(1)
         self.total = float(by_row.double().sum())
