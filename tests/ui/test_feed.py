@@ -121,7 +121,8 @@ def test_directions_are_told(settings, inverted, circle):
 
 def test_chance_may_be_that_of_another_rule_and_some_losses_know_no_pairs():
     config = RunConfig(data="swiss_roll", pairing="continuous")
-    assert describe(config, np.array([0, 1]), ("a", "b"), 0.3)["chance"] == 0.3
+    about = describe(config, np.array([0, 1]), ("a", "b"), 0.3)
+    assert (about["chance"], about["aligned"]) == (0.3, "every positive pair equal")
     for loss, pairing in (("ArcFaceLoss", "label"), ("VICRegLoss", "views")):
         about = describe(RunConfig(data="digits", loss=loss, pairing=pairing), np.array([0, 1]), ("a", "b"))
         assert not about["pairwise"]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from lab.config import RunConfig
 
+# What alignment 0 means, where it is not said of classes.
+ALIGNED = {"views": "both views of each sample equal", "continuous": "every positive pair equal"}
 TERMS = (
     "embedding",
     "loss",
@@ -60,6 +62,7 @@ def describe(
         "unit_circle": config.dim == 2 and config.output == "l2",
         "map_note": map_note(config.dim, config.output),
         "quality_on": "the points themselves" if config.encoder == "free" else "held-out data",
+        "aligned": ALIGNED.get(config.pairing, "every class a point"),
         "chance": float((shares**2).sum()) if chance is None else chance,
         "glossary": {term: glossary.define(term) for term in TERMS},
     }

@@ -74,7 +74,7 @@ function drawGauges(box, frame, hello) {
     ["spread", short(frame.spread), "collapsed = 0"],
     ["effective rank", short(frame.effective_rank), "of " + hello.dim + ", collapsed = 1"],
     ["mean cosine", ...meanCosine(frame)],
-    ["alignment", short(frame.alignment), "every class a point = 0"],
+    ["alignment", short(frame.alignment), (hello.aligned || "every class a point") + " = 0"],
     ["uniformity", short(frame.uniformity), "collapsed = 0, more negative is more even"],
     ["gradient norm", short(frame.gradient_norm), "no gradient reaches the encoder = 0"],
   ];
