@@ -182,7 +182,7 @@ class LossBoard {
     return dot;
   }
 
-  say({ title, closeness }, answer, region) {
+  say({ title, closeness, searching }, answer, region) {
     const value = answer && answer.value !== null ? short(answer.value) : answer ? "none" : "...";
     this.put("title", title);
     this.put("value", value);
@@ -190,7 +190,7 @@ class LossBoard {
     this.put("which", which);
     this.put("more", more.join(" "));
     this.put("words", answer ? answer.words : "Waiting for the server.");
-    this.put("free", region ? region.words : "");
+    this.put("free", region ? region.words : searching);
     this.svg.setAttribute("aria-label", `${title}, ${value}: points A to ${NAMES[Math.max(0, this.dots.length - 1)]}`);
   }
 

@@ -219,10 +219,12 @@ class Playground {
   draw() {
     const config = { points: this.points, selected: this.selected, space: this.space };
     const valid = this.regionKey() === this.talk.regionOf;
+    const searching = this.playing || this.talk.slow ? ""
+      : `Looking where ${NAMES[this.selected]} would be left alone ...`;
     this.boards.forEach((board, k) => {
       const region = valid ? this.regions[k] : null;
       board.draw(config, this.answers[k], region, this.theme);
-      board.say({ title: this.data.titles[k], closeness: this.data.closeness[k] }, this.answers[k], region);
+      board.say({ title: this.data.titles[k], closeness: this.data.closeness[k], searching }, this.answers[k], region);
     });
     this.drawBars();
   }
