@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Interrupted (Ctrl-C): status 130, and what was trained until then is written.
     """
     try:
-        options = _parser().parse_args(arguments)
+        options = _parser().parse_args(_with_own_loss(sys.argv[1:] if arguments is None else arguments))
         if options.list:
             print(listing())
             return 0
@@ -47,6 +47,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
+
+
+def _with_own_loss(arguments: Sequence[str]) -> list[str]:
+    """`--loss package.module:Class` adds that class to the catalogue; from then on it goes by its name."""
+    given = list(arguments)
+    for at, text in enumerate(given):
+        before = given[at - 1] if at else ""
+        option, equals, value = text.partition("=")
+        target = text if before == "--loss" else value if option == "--loss" and equals else ""
+        if ":" in target:
+            name = catalog.add(target)
+            settings.cache_clear()
+            given[at] = name if before == "--loss" else f"--loss={name}"
+    return given
 
 
 class _OneLine(argparse.ArgumentParser):

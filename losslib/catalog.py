@@ -12,12 +12,16 @@ from typing import Any
 
 from losslib.errors import ParameterError
 
+VARIABLE = "LOSSLAB_LOSSES"
+
 
 @cache
 def losses() -> dict[str, type[Any]]:
     """Class name to class, sorted by name, for every loss of the library and of `LOSSLAB_LOSSES`.
 
-    The environment variable names modules of your own, separated by commas: my_package.my_losses.
+    The environment variable names modules of your own, or single classes, separated by commas:
+    my_package.my_losses, my_package.my_file:MyLoss. Of a module those count that derive from BaseLoss, and
+    modules of torch whose name ends in Loss; `losslib.own` says how these are called.
 
     Raises:
         ParameterError: a module of `LOSSLAB_LOSSES` cannot be imported, has no loss, or takes a known name.
@@ -26,20 +30,56 @@ def losses() -> dict[str, type[Any]]:
     from losslib.base import BaseLoss
 
     found = _classes(losslib.losses, BaseLoss)
-    for name in filter(None, map(str.strip, os.environ.get("LOSSLAB_LOSSES", "").split(","))):
-        try:
-            own = _defined(importlib.import_module(name), BaseLoss)
-        except Exception as error:
-            raise ParameterError(f"LOSSLAB_LOSSES: {name!r} cannot be imported ({error})") from error
+    for target in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
+        own = _own(target)
         if not own or own.keys() & found.keys():
-            what = (
-                f"{min(own.keys() & found.keys())} is taken"
-                if own
-                else "it defines no subclass of losslib.base.BaseLoss"
-            )
-            raise ParameterError(f"LOSSLAB_LOSSES: {name!r} adds no loss: {what}")
+            what = f"{min(own.keys() & found.keys())} is taken" if own else "it defines no subclass of a loss"
+            raise ParameterError(f"{VARIABLE}: {target!r} adds no loss: {what}")
         found |= own
     return {name: found[name] for name in sorted(found)}
+
+
+def add(target: str) -> str:
+    """Adds a loss of your own, `package.module:Class`, for the rest of this process; returns its name.
+
+    Raises:
+        ParameterError: it cannot be imported, is no loss, or its name is taken.
+    """
+    before = os.environ.get(VARIABLE, "")
+    known = [part.strip() for part in before.split(",")]
+    if target not in known:
+        os.environ[VARIABLE] = f"{before},{target}" if before else target
+        losses.cache_clear()
+    try:
+        losses()
+    except ParameterError:
+        os.environ[VARIABLE] = before
+        losses.cache_clear()
+        raise
+    return target.rpartition(":")[2]
+
+
+def _own(target: str) -> dict[str, type[Any]]:
+    """The losses of a module, or the one class named after a colon."""
+    from torch import nn
+
+    from losslib.base import BaseLoss
+    from losslib.own import as_loss
+
+    name, colon, wanted = target.partition(":")
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        raise ParameterError(f"{VARIABLE}: {name!r} cannot be imported ({error})") from error
+    if not colon:
+        classes = _defined(module, nn.Module)
+        chosen = {n: c for n, c in classes.items() if issubclass(c, BaseLoss) or n.endswith("Loss")}
+    else:
+        found = getattr(module, wanted, None)
+        if not (isinstance(found, type) and issubclass(found, nn.Module)):
+            raise ParameterError(f"{VARIABLE}: {name!r} has no class {wanted!r} derived from torch.nn.Module")
+        chosen = {wanted: found}
+    return {n: as_loss(c) for n, c in chosen.items()}
 
 
 @cache

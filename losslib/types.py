@@ -36,7 +36,11 @@ class Paper:
     url: str
 
     def __str__(self) -> str:
-        return f"{self.authors} ({self.year}): {self.title}"
+        return f"{self.authors} ({self.year}): {self.title}" if self.year else f"{self.authors}: {self.title}"
+
+    def linked(self, text: str = "") -> str:
+        """The text (by default all of it) as a link in Markdown; without an address the text alone."""
+        return f"[{text or self}]({self.url})" if self.url else text or str(self)
 
 
 @dataclass(frozen=True)

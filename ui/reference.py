@@ -112,7 +112,7 @@ def heading(cls: type[Any]) -> None:
     st.caption(f"`{cls.__name__}`, family {cls.family}")
     st.markdown(cls.summary)
     st.latex(cls.equation)
-    st.markdown(f"Paper: [{plain(str(cls.paper))}]({cls.paper.url})")
+    st.markdown(f"Paper: {cls.paper.linked(plain(str(cls.paper)))}")
     settings = train_settings(cls)
     with st.container(horizontal=True):
         st.page_link(

@@ -53,7 +53,7 @@ def structure() -> dict[str, str]:
         st.caption(loss.summary)
         with st.expander("Equation and paper"):
             st.latex(loss.equation)
-            st.caption(f"[{loss.paper}]({loss.paper.url})")
+            st.caption(loss.paper.linked())
         options = {n: p for n, p in loss.params.items() if n not in live_options(loss.__name__)}
         for name, param in options.items():
             found[f"{loss.__name__}.{name}"] = control(param, f"{loss.__name__}.{name}")
