@@ -1,9 +1,12 @@
 """Live runs that are asked and go phase by phase, while others train."""
 
+from typing import Any
+
 import pytest
 
 from lab import inquiry
 from lab.asked import Question
+from lab.run import Run
 from tests.lab.turning import Clock, Small, made, opened, turns
 
 WHY = Question("why", "map", 2)
@@ -20,7 +23,7 @@ def test_six_phases_make_a_step_and_play_finishes_one_under_way(small: Small, cl
         assert (run.state, run.step) == ("paused", int(number == 6))
     run.phase()
     turns(scheduler, 2)
-    assert run.phase_note["step"] == 2
+    assert (run.phase_note or {}).get("step") == 2
     run.advance()
     turns(scheduler, 2)
     assert (run.step, run.phase_note) == (2, None), "Step finishes the step that was begun"
@@ -78,11 +81,14 @@ def test_reset_forgets_a_step_under_way(small: Small, clock: Clock) -> None:
 def test_the_worker_answers_each_viewer_and_keeps_the_answer_of_a_step(
     small: Small, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    asked: list[Question] = []
     real = inquiry.answer
-    monkeypatch.setattr(
-        inquiry, "answer", lambda run, question: asked.append(question) or real(run, question)
-    )
+
+    def counted(run: Run, question: Question) -> dict[str, Any]:
+        asked.append(question)
+        return real(run, question)
+
+    monkeypatch.setattr(inquiry, "answer", counted)
     scheduler = made(clock)
     run = opened(scheduler, small())
     run.ask("one", WHY)

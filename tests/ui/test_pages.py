@@ -93,14 +93,17 @@ def test_buttons_drive_the_run(opened):
     at = opened("pages/train.py")
     [run] = [run for run in scheduler().runs if run.token == at.session_state["run.token"]]
     run.attach("test")  # else nobody watches, and it pauses by itself
-    assert [button.label for button in at.button][:4] == ["Play", "Pause", "Step", "Reset"]
+    assert [button.label for button in at.button][:5] == ["Play", "Pause", "Step", "Phase", "Reset"]
     wait(lambda: run.state == "ready", run)
     at.button[2].click().run()
     wait(lambda: run.step == 1, run)
+    at.button[3].click().run()
+    wait(lambda: run.phase_note is not None, run)
+    assert (run.step, run.phase_note["name"], run.phase_note["step"]) == (1, "sample", 2)
     at.button[0].click().run()
     wait(lambda: run.state == "finished", run)
     assert run.step == 300
-    at.button[3].click().run()
+    at.button[4].click().run()
     wait(lambda: run.state == "ready", run)
     assert (run.step, run.config.seed) == (0, 0)
 
