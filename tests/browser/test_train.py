@@ -83,7 +83,10 @@ def test_a_changed_structure_asks_before_it_replaces_the_run(tab):
     panel.wait_step(5)
     held = panel.pause()
     page = panel.page
-    page.get_by_role("combobox", name="Embedding size").click()
+    size = page.get_by_role("combobox", name="Embedding size")
+    size.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)  # a list that opens while its page still scrolls closes again
+    size.click()
     page.get_by_role("option", name="8", exact=True).click()
     page.get_by_text("not in the run shown: dim").wait_for()
     assert panel.step == held
