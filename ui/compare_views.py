@@ -18,6 +18,7 @@ from lab.compare.measures import MEASURES, best, value
 from lab.compare.moved import Moved, displacement, moved
 from lab.compare.thumbnail import image_address
 from lab.insights import insights
+from lab.sweep.cell import RUINED
 from losslib import catalog
 from ui.home import theme
 
@@ -55,8 +56,9 @@ def moment(sides: Sequence[Contender]) -> None:
     show_maps(recordings, maps, titles, step)
     numbers(sides, titles, step)
     show_distances(recordings, titles, step)
-    show_curves(recordings, titles, step)
-    who_moved(recordings, maps, titles)
+    # These do not follow the slider: figures that stay the same are not drawn again.
+    show_curves(recordings, titles)
+    who_moved(recordings, laid_out(recordings, steps[-1]), titles, steps[-1])
 
 
 def laid_out(recordings: Sequence[Recording], step: int) -> list[Points]:
@@ -99,12 +101,12 @@ def distances_figure(recordings: tuple[Recording, ...], titles: tuple[str, ...],
 
 @lru_cache(maxsize=64)
 def curves_figure(
-    recordings: tuple[Recording, ...], titles: tuple[str, ...], step: int, palette: tuple[str, ...]
+    recordings: tuple[Recording, ...], titles: tuple[str, ...], palette: tuple[str, ...]
 ) -> go.Figure:
-    """The curves, with a line at a step."""
+    """The curves of the whole runs."""
     from lab.figures.compared_curves import compared_curves
 
-    return compared_curves([one.curves() for one in recordings], titles, CURVES, step, colours=palette)
+    return compared_curves([one.curves() for one in recordings], titles, CURVES, colours=palette)
 
 
 def show_maps(
@@ -174,7 +176,7 @@ def findings(sides: Sequence[Contender], titles: Sequence[str], step: int) -> st
         said += [
             f"{title}: {found.sentence}"
             for found in insights(side.recording, frame)
-            if found.kind in ("collapse", "flat", "vanished_gradient", "dead_margin")
+            if found.kind in (*RUINED, "flat", "dead_margin")
         ]
     return " ".join(said)
 
@@ -189,21 +191,23 @@ def show_distances(recordings: Sequence[Recording], titles: Sequence[str], step:
     st.caption(f"{'; '.join(said)}. Dashed: the loss's own thresholds. Pairs are of held-out samples.")
 
 
-def show_curves(recordings: Sequence[Recording], titles: Sequence[str], step: int) -> None:
+def show_curves(recordings: Sequence[Recording], titles: Sequence[str]) -> None:
     """All runs overlaid."""
     st.subheader("Over the steps", anchor=False)
-    figure = curves_figure(tuple(recordings), tuple(titles), step, theme().palette)
+    figure = curves_figure(tuple(recordings), tuple(titles), theme().palette)
     said = [
         f"{title} ends at recall@1 {spelled(value(one, 'recall_at_1', one.config.steps))} and MAP@R "
         f"{spelled(value(one, 'map_at_r', one.config.steps))}"
         for title, one in zip(titles, recordings, strict=True)
     ]
     st.plotly_chart(figure, key="compare curves", height=640, alt="; ".join(said))
-    st.caption("; ".join(said) + ". The dotted line is the step of the slider.")
+    st.caption("; ".join(said) + ".")
 
 
-def who_moved(recordings: Sequence[Recording], maps: Sequence[Points], titles: Sequence[str]) -> None:
-    """The samples that lie furthest apart between two of the maps."""
+def who_moved(
+    recordings: Sequence[Recording], maps: Sequence[Points], titles: Sequence[str], step: int
+) -> None:
+    """The samples that lie furthest apart between two of the maps at the end."""
     from lab.figures.moved_points import moved_points
 
     st.subheader("Who ended where", anchor=False)
@@ -235,11 +239,11 @@ def who_moved(recordings: Sequence[Recording], maps: Sequence[Points], titles: S
         st.plotly_chart(figure, key="compare moved", height=440, alt=f"Median move {np.median(gaps):.2f}")
     with right:
         st.html(listing(found, one, (LETTERS[first], LETTERS[second])))
-    unfamiliar = sum(m.neighbour_second != m.label for m in found)
+    strangers = sum(m.neighbour_second != m.label for m in found)
     st.caption(
-        f"Half of the samples moved less than {np.median(gaps):.2f} root mean square radii of the map, the "
-        f"furthest {gaps.max():.2f}. Of the {len(found)} listed, {unfamiliar} have a neighbour of another "
-        f"class on the map of {LETTERS[second]}."
+        f"At step {step}, half of the samples moved less than {np.median(gaps):.2f} root mean square radii "
+        f"of the map, the furthest {gaps.max():.2f}. Of the {len(found)} listed, {strangers} have a "
+        f"neighbour of another class on the map of {LETTERS[second]}."
     )
 
 

@@ -17,7 +17,8 @@ from lab.sweep.reporter import Reporter
 from lab.sweep.results import CellResult, failed, reduced
 from losslib.errors import ParameterError
 
-RUINED = ("collapse", "vanished_gradient")  # findings after which a cell counts as collapsed
+# findings after which a cell counts as collapsed
+RUINED = ("collapse", "margin_collapse", "hard_negatives", "vanished_gradient")
 
 
 class Trained(NamedTuple):

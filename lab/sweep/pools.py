@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from losslib.errors import ParameterError
 
-NICENESS = 10
+NICENESS = 5  # a quarter of a core where all are busy, all that is free elsewhere
 IDLE_SECONDS = 60
 PATIENCE = "10s"
 

@@ -1,0 +1,50 @@
+"""Compare and Sweep in a browser: run a small comparison and a small sweep, slide, open a cell in Train."""
+
+import pytest
+
+from tests.browser.panel import Panel
+
+pytestmark = pytest.mark.browser
+
+PATIENCE = 120_000  # a worker starts behind everything else on the machine
+BLOBS = "{0}.data=blobs&{0}.blobs.points=200&{0}.batch=32&{0}.per_class=4&{0}.steps=60"
+
+
+def test_a_comparison_runs_slides_and_keeps_its_state_in_the_link(tab):
+    page = tab(f"/compare?{BLOBS.format('compare')}&compare.a=NTXentLoss&compare.b=NTXentLoss")
+    page.get_by_role("button", name="Run this comparison").click()
+    page.get_by_text("no number of any frame differs; the difference is 0").wait_for(timeout=PATIENCE)
+    page.locator(".js-plotly-plot .scatterlayer .trace").nth(10).wait_for(state="attached")
+    slider = page.get_by_role("slider", name="Step of all runs")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.get_by_text("Step 0: ").wait_for()
+    page.keyboard.press("ArrowRight")  # the address may lag behind the first move after a run
+    page.get_by_text("Step 1: ").wait_for()
+    page.wait_for_function("location.search.includes('compare.step=1')")
+    assert "compare.b=NTXentLoss" not in page.url  # the default stays out of the link
+    assert "compare.a=NTXentLoss" in page.url
+
+
+def test_a_sweep_runs_with_progress_survives_a_reload_and_its_cell_opens_in_train(tab):
+    losses = "sweep.losses=TripletMarginLoss&sweep.TripletMarginLoss.margin=0.1,0.3"
+    page = tab(f"/sweep?{BLOBS.format('sweep')}&{losses}&sweep.seeds=1")
+    page.get_by_role("button", name="Run this sweep").click()
+    page.get_by_role("progressbar").wait_for()
+    page.reload()
+    page.get_by_text("Best of 2:").wait_for(timeout=PATIENCE)
+    page.wait_for_function(
+        "document.querySelectorAll('.sweep-cells figure.sound').length === 2", timeout=PATIENCE
+    )
+    first = page.locator(".sweep-cells img").first
+    before = first.get_attribute("src")
+    assert first.evaluate("image => image.complete && image.naturalWidth > 0")
+    page.get_by_role("slider", name="Step of all runs").focus()
+    page.keyboard.press("Home")
+    page.get_by_text("Recall@1 at step 0").first.wait_for()
+    assert page.locator(".sweep-cells img").first.get_attribute("src") != before
+    page.get_by_role("link", name="Train seed 0").first.click()
+    Panel(page).wait_ready()
+    page.wait_for_function("location.pathname.endsWith('/train')")
+    assert "loss=TripletMarginLoss" in page.url
+    assert "TripletMarginLoss.margin=" in page.url
