@@ -23,7 +23,9 @@ def widen(x: Tensor) -> tuple[Tensor, bool]:
     return x.double(), True
 
 
-def euclidean(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
+def euclidean(
+    x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool, unit: bool = False
+) -> Tensor:
     """Matrix (N, M) of Euclidean distances between the rows of x and of y (None: x itself).
 
     Args:
@@ -33,34 +35,39 @@ def euclidean(x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool)
         by_product: whether the rows, now in double precision, came from a narrower type. Then a matrix
             product in double is exact enough, but for near pairs: on the CPU they take direct differences,
             elsewhere and while compiling a distance below its rounding noise (6e-8 of the norms) is 0.
+        unit: whether the rows are unit rows, near enough to the origin as they are.
     """
     if transforming():
         return distances_by_difference(x, y).to(dtype)
-    result: Tensor = _Euclidean.apply(x, y, dtype, by_product)
+    result: Tensor = _Euclidean.apply(x, y, dtype, by_product, unit)
     return result
 
 
 class _Euclidean(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool) -> Tensor:
-        distance = (distances_by_product(x, y) if by_product else distances_by_difference(x, y)).to(dtype)
+    def forward(
+        ctx: Any, x: Tensor, y: Tensor | None, dtype: torch.dtype, by_product: bool, unit: bool
+    ) -> Tensor:
+        wide = distances_by_product(x, y, unit) if by_product else distances_by_difference(x, y)
+        distance = wide.to(dtype)
+        ctx.unit = unit
         ctx.save_for_backward(x, y, distance)
         return distance
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None, None]:
         x, y, distance = ctx.saved_tensors
         # d(distance)/dx = (x - y) / distance, and 0 where the points coincide
         pull = grads[0] / torch.threshold(distance, 0.0, torch.inf)
-        middle = centre(x)  # far from the origin, sum(pull) * x - pull @ y would cancel
-        a = x - middle
+        # far from the origin, sum(pull) * x - pull @ y would cancel
+        a, b = (x, y) if ctx.unit else _centred(x, y)
         if y is None:
             both = (pull + pull.t()).to(x.dtype)
-            return both.sum(1, keepdim=True) * a - both @ a, None, None, None
-        b, pull = y - middle, pull.to(x.dtype)
+            return both.sum(1, keepdim=True) * a - both @ a, None, None, None, None
+        pull = pull.to(x.dtype)
         grad_x = pull.sum(1, keepdim=True) * a - pull @ b
         grad_y = pull.sum(0).unsqueeze(1) * b - pull.t() @ a
-        return grad_x, grad_y, None, None
+        return grad_x, grad_y, None, None, None
 
 
 def centre(x: Tensor) -> Tensor:
@@ -68,16 +75,20 @@ def centre(x: Tensor) -> Tensor:
     return x.sum(0) / max(len(x), 1)
 
 
+def _centred(x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor]:
+    middle = centre(x)
+    a = x - middle
+    return a, a if y is None else y - middle
+
+
 def distances_by_difference(x: Tensor, y: Tensor | None) -> Tensor:
     """Matrix (N, M) of distances, each from the difference of its rows: exact, and slow."""
     return torch.cdist(x, x if y is None else y, compute_mode="donot_use_mm_for_euclid_dist")
 
 
-def distances_by_product(x: Tensor, y: Tensor | None) -> Tensor:
+def distances_by_product(x: Tensor, y: Tensor | None, unit: bool = False) -> Tensor:
     """Matrix (N, M) of distances by a matrix product in the rows' own precision, near pairs apart."""
-    middle = centre(x)
-    a = x - middle
-    b = a if y is None else y - middle
+    a, b = (x, x if y is None else y) if unit else _centred(x, y)
     square_a = (a * a).sum(1)
     square_b = square_a if y is None else (b * b).sum(1)
     squared = torch.mm(a * -2.0, b.t()).add_(square_a.unsqueeze(1)).add_(square_b)

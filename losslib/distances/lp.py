@@ -62,7 +62,7 @@ class LpDistance(Distance):
             )
         rows, by_product = self._wide(x)
         other = None if y is None else self._wide(y)[0]
-        return self._raised(euclidean(rows, other, x.dtype, by_product))
+        return self._raised(euclidean(rows, other, x.dtype, by_product, self.normalize_embeddings))
 
     def rowwise(self, x: Tensor, y: Tensor) -> Tensor:
         """Values (N,) between paired rows."""

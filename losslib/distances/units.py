@@ -42,16 +42,33 @@ def _nonzero(size: Tensor) -> Tensor:
 class _UnitRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dtype: torch.dtype) -> Tensor:
-        ctx.save_for_backward(x)
-        return _unit_and_norm(x)[0].to(dtype)
+        if x.dtype == torch.float64 or x.device.type == "mps":
+            ctx.save_for_backward(x, None, None)
+            return _unit_and_norm(x)[0].to(dtype)
+        norm = norms(x)
+        unit = torch.div(x, norm, out=torch.empty_like(x, dtype=dtype))
+        ctx.save_for_backward(x, norm, unit)
+        return unit
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (x,) = ctx.saved_tensors
+        x, norm, unit = ctx.saved_tensors
+        if norm is not None and not torch.compiler.is_compiling() and not torch.is_grad_enabled():
+            grad = grads[0]
+            across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
+            return across.div_(norm.to(across.dtype)).to(x.dtype), None
         unit, norm, scale = _unit_and_norm(x)  # from x, so that this can be differentiated again
         grad = grads[0].to(unit.dtype)
         across = (grad - unit * (grad * unit).sum(1, keepdim=True)) / norm
         return (across if scale is None else across / scale).to(x.dtype), None
+
+
+def norms(x: Tensor) -> Tensor:
+    """Norms (N, 1) of rows in single precision, in double precision: right at any size of the entries.
+
+    Infinity in place of 0: a row divided by it is 0 and passes no gradient.
+    """
+    return _nonzero(torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=torch.float64))
 
 
 def _unit_and_norm(x: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:

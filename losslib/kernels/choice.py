@@ -8,15 +8,18 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from losslib import losses
 from losslib.distances import CosineSimilarity, DotProductSimilarity, LpDistance
+from losslib.inputs import Batch
 from losslib.kernels import (
     blocked_hinges,
     blocked_softmax_losses,
     blocked_triplets,
     dense_hinges,
     dense_softmax,
+    first_pairs,
     is_plain,
     reduce,
 )
@@ -41,7 +44,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Choice:
-    """plain, dense or blocked, and why ("because ...")."""
+    """plain, dense, blocked or own, and why ("because ...")."""
 
     form: str
     reason: str
@@ -51,18 +54,22 @@ class Choice:
 class Kernel:
     """The fused forms of one loss.
 
-    dense: on the whole distance matrix. unfit: why the loss's options have no fused form, "" where they have.
-    blocked: in blocks of rows sorted by label, (loss, rows, labels) -> Found. unblocked: why the options have
-    no such form. blocked_from: number of rows above which it is the quicker one.
+    dense: on the whole distance matrix; None for a loss of its own kind, which `blocked` then is.
+    unfit: why the loss's options have no fused form, "" where they have.
+    blocked: in blocks of rows sorted by label, (loss, rows, batch, wanted) -> Found.
+    unblocked: why the options have no such form.
+    blocked_from: number of rows above which it is the quicker one.
     symmetric: whether the derivative by the matrix of a batch with itself is a symmetric matrix.
+    own: what the dense form gets besides values and masks.
     """
 
-    dense: Callable[..., Any]
+    dense: Callable[..., Any] | None
     unfit: Callable[[Any], str]
     blocked: Callable[..., Any] | None = None
     unblocked: Callable[[Any], str] = lambda loss: ""
     blocked_from: int = 384
     symmetric: bool = False
+    own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
 
 
 def choose(loss: Any, here: Situation) -> Choice:
@@ -71,12 +78,20 @@ def choose(loss: Any, here: Situation) -> Choice:
     if refused:
         return Choice("plain", refused)
     kernel = kernels()[type(loss)]
+    if kernel.dense is None:
+        return _of_its_own(here)
     where = _unblocked(loss, kernel, here)
     if where:
         return Choice("dense", f"value and gradient come from the distance matrix in one pass; {where}")
     return Choice(
         "blocked", f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache"
     )
+
+
+def _of_its_own(here: Situation) -> Choice:
+    if here.references is not None or not here.labelled or not here.values_known or here.device != "cpu":
+        return Choice("plain", "only a batch with whole-number labels on the CPU has a shorter way")
+    return Choice("own", "only two rows of each class take part")
 
 
 def _refused(loss: Any, here: Situation) -> str:
@@ -160,6 +175,16 @@ def _triplets(loss: Any) -> str:
     return _parts(loss)
 
 
+def _beta_of_anchors(loss: Any, batch: Batch) -> Tensor:
+    beta: Tensor = loss._beta_of_anchors(batch)
+    return beta
+
+
+def _own_places(loss: Any, batch: Batch) -> Tensor | None:
+    itself = batch.itself
+    return None if itself is None else itself.to(batch.embeddings.dtype)
+
+
 def _one_power(loss: Any) -> str:
     return "" if getattr(loss.distance, "power", 1) == 1 else "blocks take distances to the power 1"
 
@@ -220,7 +245,9 @@ def kernels() -> dict[type, Kernel]:
         losses.ThresholdConsistentMarginLoss: Kernel(
             hinges.threshold_consistent, _parts, blocked_hinges.threshold_consistent, symmetric=True
         ),
-        losses.MarginLoss: Kernel(hinges.margin, _margin, blocked_hinges.margin, _one_boundary),
+        losses.MarginLoss: Kernel(
+            hinges.margin, _margin, blocked_hinges.margin, _one_boundary, own=_beta_of_anchors
+        ),
         losses.TripletMarginLoss: Kernel(
             hinges.triplets, _triplets, blocked_triplets.triplets, _one_power, blocked_from=64
         ),
@@ -237,4 +264,6 @@ def kernels() -> dict[type, Kernel]:
         ),
         losses.CircleLoss: Kernel(softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle)),
         losses.NCALoss: Kernel(softmax.nca, _softmax("softmax_scale")),
+        losses.InstanceLoss: Kernel(softmax.instance, _softmax("gamma"), own=_own_places),
+        losses.NPairsLoss: Kernel(None, _parts, first_pairs.n_pairs),
     }

@@ -35,8 +35,9 @@ class Matrix:
             if distance is not None:
                 return self._raised(distance)
         other = None if self.y is None else self.y.wide
-        matrix = distances_by_difference if dtype == self.x.wide.dtype else distances_by_product
-        return self._raised(matrix(self.x.wide, other).to(dtype))
+        if dtype == self.x.wide.dtype:
+            return self._raised(distances_by_difference(self.x.wide, other))
+        return self._raised(distances_by_product(self.x.wide, other, self.x.normalised).to(dtype))
 
     def _in_single(self) -> Tensor | None:
         """Distances of unit rows by a product in single precision, or None where any pair is near.

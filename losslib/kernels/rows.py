@@ -12,7 +12,7 @@ from torch import Tensor
 
 from losslib.distances import Distance
 from losslib.distances.exact import widen
-from losslib.distances.units import unit_rows
+from losslib.distances.units import norms, unit_rows
 
 
 class Rows:
@@ -25,9 +25,7 @@ class Rows:
         self._wide: Tensor | None = None
         self._unit: Tensor | None = None
         if self.normalised and x.dtype == torch.float32:
-            # the norm in double precision: right at any size of the entries
-            norm = torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=torch.float64)
-            self.norm = torch.threshold(norm, 0.0, torch.inf)
+            self.norm = norms(x)
 
     @property
     def wide(self) -> Tensor:
@@ -43,7 +41,10 @@ class Rows:
     def unit(self) -> Tensor:
         """The rows in their own precision."""
         if self._unit is None:
-            self._unit = self.given if not self.normalised else self.wide.to(self.given.dtype)
+            if self.norm is not None and self._wide is None:
+                self._unit = torch.div(self.given, self.norm, out=torch.empty_like(self.given))
+            else:
+                self._unit = self.wide.to(self.given.dtype) if self.normalised else self.given
         return self._unit
 
     def squares(self, rows: Tensor) -> Tensor:
@@ -61,7 +62,7 @@ class Rows:
             return _back_through_units(self.given, grad)
         unit = self.unit if grad.dtype == self.given.dtype else self.wide
         across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
-        return (across / self.norm).to(self.given.dtype)
+        return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)
 
 
 def _back_through_units(x: Tensor, grad: Tensor) -> Tensor:

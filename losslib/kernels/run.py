@@ -25,6 +25,10 @@ def fused(loss: Any, batch: Batch) -> Tensor | None:
     if choice.form == "plain":
         return None
     kernel = kernels()[type(loss)]
+    if choice.form == "own":
+        assert kernel.blocked is not None
+        short: Tensor = kernel.blocked(loss, batch)
+        return short
     parameter = getattr(loss, "beta", None) if getattr(loss, "learn_beta", False) else None
     inputs = Inputs(batch.embeddings, batch.ref_emb, parameter)
     needs = tuple(torch.is_grad_enabled() and given is not None and given.requires_grad for given in inputs)
@@ -59,7 +63,8 @@ def _situation(batch: Batch) -> Situation:
 def _dense(loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
     matrix = Matrix(given.embeddings, given.references, loss.distance)
     positive, negative = _masks(batch)
-    own = loss._beta_of_anchors(batch) if hasattr(loss, "learn_beta") else None
+    assert kernel.dense is not None
+    own = kernel.own(loss, batch)
     value, slope, by_own = kernel.dense(loss, matrix.values, positive, negative, own)
     if not any(needs):
         return Found(value)

@@ -82,7 +82,9 @@ class AngularLoss(PairLoss):
         tangent = math.tan(math.radians(self.alpha)) ** 2
         batch = pairs.batch
         dots = self._dots(pairs.values, batch.embeddings, batch.references)
-        between = self._dots(pairs.between_references(), batch.references, batch.references)
+        between = dots
+        if batch.ref_emb is not None:
+            between = self._dots(pairs.between_references(), batch.references, batch.references)
         push = _log_product(4 * tangent * dots, pairs.negative, 4 * tangent * between, 16 * tangent)
         return {"loss": pairs.over_positives(softplus(push - 2 * (1 + tangent) * dots))}
 
