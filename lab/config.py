@@ -137,9 +137,14 @@ class RunConfig:
         return replace(self, **changes)
 
     def with_event(self, event: Event) -> RunConfig:
-        """A config with one more change; it takes the place of one of the same name at the same step."""
+        """A config with one more change; it takes the place of one of the same name at the same step.
+
+        A change to the value that is in force until then is none, and is left out.
+        """
         kept = tuple(e for e in self.events if (e.step, e.name) != (event.step, event.name))
-        return replace(self, events=(*kept, event))
+        before = in_force(replace(self, events=tuple(e for e in kept if e.step < event.step)))
+        changes = before.get(event.name) != event.value
+        return replace(self, events=(*kept, event) if changes else kept)
 
     def to_settings(self, full: bool = False) -> dict[str, str]:
         """Settings as texts, as a link and the command line spell them; only those off their default."""

@@ -6,8 +6,8 @@ import logging
 import secrets
 
 import datasets
+from lab.former import Kept
 from lab.glances import Glances
-from lab.inquiry import Inquired
 from lab.recording import Recording
 from lab.run import Run
 from lab.settings import sentence
@@ -18,7 +18,7 @@ UNWATCHED = "Paused, because nobody was watching; Play goes on."
 _LOG = logging.getLogger("lab")
 
 
-class LiveRun(Inquired):
+class LiveRun(Kept):
     """One run of a scheduler. Every method may be called from any thread and returns at once.
 
     The worker thread alone touches the `Run`; what is asked for is noted under a lock and done at the
@@ -63,7 +63,7 @@ class LiveRun(Inquired):
         """One slice: a few steps at most, and no more than one frame. Never raises."""
         try:
             if self.state == "preparing":
-                self._prepare()
+                self._prepare(quantum)
             else:
                 self._slice(quantum, max_steps)
         except ParameterError as error:
@@ -92,23 +92,29 @@ class LiveRun(Inquired):
             if (state, reason) != (self.state, self.reason):
                 self._set(state, reason)
 
-    def _prepare(self) -> None:
+    def _prepare(self, quantum: float) -> None:
         with self._lock:
-            config, shown = self._config, self._shown
+            config, shown, fork = self._config, self._shown, self._fork
             self.glances = Glances(self._clock)
         if shown is not None:
             self._show(shown)
             return
-        run = Run(config)
-        run.start()
+        if fork is not None:
+            run = self._go_back(quantum)
+            if run is None:
+                return
+        else:
+            run = Run(config)
+            run.start()
         with self._lock:
             if self._config is not config or self.state != "preparing":
                 return  # reset or closed meanwhile
-            self._run = run
+            self._run, self.step = run, run.steps_done
             self.recording, self.data, self.probe = run.recording, run.data, run.probe.index
             self.marks = run.marks
             asked, self._by_hand = self._by_hand, max(self._by_hand, 0)
-            self._settle("running" if asked < 0 else "paused" if asked or self._phases else "ready")
+            waits = asked or self._phases or run.steps_done
+            self._settle("running" if asked < 0 else "paused" if waits else "ready")
 
     def _show(self, shown: Recording) -> None:
         config, latest = shown.config, shown.frames[-1]
@@ -137,6 +143,7 @@ class LiveRun(Inquired):
                 if self._run is not run:
                     return  # reset or closed meanwhile
                 self.step, self.phase_note = run.steps_done, None
+                self.checkpoints.look(run)
                 if not running:
                     self._by_hand = max(self._by_hand - 1, 0)
                 elif arrives and self.state == "running":

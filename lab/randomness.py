@@ -20,6 +20,15 @@ class RandomState:
         self._state = torch.Generator().manual_seed(seed).get_state()
         self._cuda_state = torch.Generator(device).manual_seed(seed).get_state() if self._cuda else None
 
+    @property
+    def state(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Where the random numbers stand, outside of `swapped_in`."""
+        return self._state, self._cuda_state
+
+    @state.setter
+    def state(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
+        self._state, self._cuda_state = state
+
     @contextmanager
     def swapped_in(self) -> Iterator[None]:
         """The block draws from this run's state; the process's own is put back afterwards."""

@@ -138,10 +138,12 @@ class Requested(Watched):
             if self.state == "closed":
                 return
             lives_on = (recording is None) == (self._shown is None)
+            former = self._as_it_stands()
             self._shown = recording
             self._config, self._total = config, config.steps
             self._run, self.step, self._by_hand, self._until = None, 0, 0, None
             self._changes = {}
+            self._begun_again(former)
             waits = self.state == "queued" and recording is None
             self._set("queued" if waits else "preparing")
         if not lives_on:
@@ -191,6 +193,13 @@ class Requested(Watched):
             else:
                 self._bump()
         self._scheduler.wake()
+
+    def _as_it_stands(self) -> Any:
+        """What `reset` is about to leave behind; see `lab.former`."""
+        return None
+
+    def _begun_again(self, former: Any) -> None:
+        """Within `reset`, once all is at its beginning."""
 
     def _set(self, state: str, reason: str = "") -> None:
         self.state, self.reason = state, reason

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -24,6 +24,9 @@ from lab.recording import Recording, is_frame_step
 from lab.runfile import provenance
 from lab.trainer import Trainer
 from losslib.types import Mark
+
+if TYPE_CHECKING:
+    from lab.checkpoints import Checkpoint
 
 MAP_EVERY = 10
 AT_ONCE = 20  # steps in which a changed option shows what it does
@@ -157,8 +160,39 @@ class Run:
         """
         event = check_event(Event(self.steps_done + 1, name, value), self.config.loss)
         self.config = self.config.with_event(event)
+        if event not in self.config.events:
+            self._turn(event)  # back to what it was, after the next step's value had been set already
         self.recording.config = self.config
         return event
+
+    def retrace(self) -> None:
+        """One update as `step` makes it, but unseen: no frame, whatever the step."""
+        with self.random.swapped_in():
+            step = self.steps_done + 1
+            one = self._begin(step)
+            one.until("loss")
+            if self._all_finite(one.value, one.embeddings, step):
+                one.until("update")
+                self.steps_done, self.last = step, one
+
+    def stand_at(self, checkpoint: Checkpoint) -> None:
+        """Stand where a run stood that has had the same config up to there; made anew for it, not started."""
+        trainer = self.trainer
+        for event in self.config.events:
+            if event.step <= checkpoint.step:
+                self._turn(event)
+        trainer.encoder.load_state_dict(checkpoint.encoder)
+        trainer.loss.load_state_dict(checkpoint.loss)
+        trainer.optimizer.load_state_dict(checkpoint.optimizer)
+        trainer.sampler.generator.set_state(checkpoint.sampler)
+        self.random.state = checkpoint.random
+        self.steps_done, self._next_rows = checkpoint.step, None
+
+    def take_over(self, recording: Recording) -> None:
+        """Go on with a recording that ends with this run's last regular frame so far."""
+        self.recording = recording
+        self._frames = len(recording.curves()["step"])
+        self.probe.resume(next(frame for frame in reversed(recording.frames) if not frame.extra))
 
     def extend(self, steps: int) -> None:
         """Make the run that many updates long; the frames equal those of a run configured so at first."""
@@ -190,9 +224,12 @@ class Run:
     def _apply(self, step: int) -> None:
         for event in self.config.events:
             if event.step == step:
-                self.trainer.change(event.name, event.value)
-                if event.name == LEARNING_RATE:
-                    self._rate = event.value
+                self._turn(event)
+
+    def _turn(self, event: Event) -> None:
+        self.trainer.change(event.name, event.value)
+        if event.name == LEARNING_RATE:
+            self._rate = event.value
 
     def _look(self, one: OneStep) -> BatchLook:
         paired = one.paired

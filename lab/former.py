@@ -1,0 +1,160 @@
+"""What a run was before it was begun again or continued from another frame, so that nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lab.checkpoints import Checkpoints
+from lab.config import RunConfig
+from lab.fork import Fork, forked
+from lab.glances import Glances
+from lab.inquiry import Inquired
+from losslib.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from datasets import Dataset
+    from lab.recording import Recording
+    from lab.run import Run
+    from lab.scheduler import Scheduler
+    from losslib.types import Mark
+
+REPLAYED = "Made again up to step {step}, unseen: {done} of {all} steps."
+
+
+class Former(NamedTuple):
+    """A run as it stood."""
+
+    run: Run | None
+    shown: Recording | None
+    config: RunConfig
+    total: int
+    step: int
+    state: str
+    reason: str
+    recording: Recording | None
+    data: Dataset | None
+    probe: NDArray[np.integer[Any]] | None
+    marks: tuple[Mark, ...]
+    checkpoints: Checkpoints
+
+
+class Kept(Inquired):
+    """A run that can be continued from any of its frames, and whose former self can be brought back.
+
+    Attributes:
+        checkpoints: where it stood at a few of its steps.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler, config: RunConfig, owner: str, shown: Recording | None = None
+    ) -> None:
+        super().__init__(scheduler, config, owner, shown)
+        self.checkpoints = Checkpoints()
+        self._fork: Fork | None = None
+        self._ordered: tuple[Fork, Checkpoints] | None = None
+        self._former: Former | None = None
+
+    @property
+    def has_former(self) -> bool:
+        """Whether there is a former run that `bring_back` shows again."""
+        return self._former is not None
+
+    def continue_from(self, step: int, values: Mapping[str, Any]) -> None:
+        """Go on from a frame with these knobs; what came after it is kept as the former run.
+
+        The steps up to there are made again, from the last checkpoint before it; then it trains on.
+
+        Args:
+            step: of one of the recording's frames, at least 1.
+            values: loss options and "lr"; see `lab.fork.forked`.
+
+        Raises:
+            ParameterError: there is no frame of that step.
+        """
+        with self._lock:
+            recording, shown = self.recording, self._shown
+            if recording is None or not any(frame.step == step > 0 for frame in recording.frames):
+                raise ParameterError(f"this run has no frame of step {step} to continue from")
+            basis = self.config if shown is None else shown.config.replace(steps=self._config.steps)
+            config = forked(basis, step, values)
+            if config.steps <= step:
+                raise ParameterError(f"step {step} is the last one of this run; Play goes on from there")
+            checkpoint = None if shown is not None else self.checkpoints.before(step)
+            checkpoints = Checkpoints() if shown is not None else self.checkpoints.until(step)
+            fork = Fork(config, step, None if shown is not None else recording, checkpoint)
+            self._ordered = (fork, checkpoints)
+        self.reset(config)
+
+    def bring_back(self) -> None:
+        """Show the former run again, as it stood; the present one goes."""
+        with self._lock:
+            former = self._former
+            if former is None or self.state == "closed":
+                return
+            lives_on = (former.shown is None) == (self._shown is None)
+            self.sign_of_life()
+            self._former = self._fork = None
+            self._run, self._shown, self._config, self._total = former[:4]
+            self.step, self.recording, self.data = former.step, former.recording, former.data
+            self.probe, self.marks, self.checkpoints = former.probe, former.marks, former.checkpoints
+            self.glances, self._changes, self._until = Glances(self._clock), {}, None
+            self._by_hand = self._phases = 0
+            self.phase_note = None
+            self._set(former.state, former.reason)
+        if not lives_on:
+            self._scheduler.place(self.token)
+        self._scheduler.wake()
+
+    def _begun_again(self, former: Former | None) -> None:
+        """What was trained or shown until now becomes the one former run."""
+        self._former = former or self._former
+        self._fork, self.checkpoints = None, Checkpoints()
+        ordered, self._ordered = self._ordered, None
+        if ordered is not None and ordered[0].config is self._config:
+            self._fork, self.checkpoints = ordered
+            self.step, self._by_hand = self._fork.step, -1  # it trains on once it is there
+
+    def _as_it_stands(self) -> Former | None:
+        """The run to come back to; None where nothing was trained or shown yet."""
+        if self.state in ("queued", "preparing", "closed", "failed") or not (self.step or self._shown):
+            return None
+        state = "paused" if self.state == "running" else self.state
+        return Former(
+            self._run,
+            self._shown,
+            self.config,
+            self._total,
+            self.step,
+            state,
+            self.reason,
+            self.recording,
+            self.data,
+            self.probe,
+            self.marks,
+            self.checkpoints,
+        )
+
+    def _go_back(self, quantum: float) -> Run | None:
+        """One slice of the way to the frame that is continued from; the run once it is there."""
+        with self._lock:
+            fork = self._fork
+        if fork is None:
+            return None
+        end = self._scheduler.clock() + quantum
+        while not fork.arrived:
+            fork.advance()
+            if self._scheduler.clock() >= end:
+                break
+        with self._lock:
+            if self._fork is not fork:
+                return None  # reset, closed or brought back meanwhile
+            if not fork.arrived:
+                done, steps = fork.done - fork.first, fork.step - fork.first
+                self.set_state("preparing", REPLAYED.format(step=fork.step, done=done, all=steps))
+                return None
+            self._fork = None
+        return fork.run
