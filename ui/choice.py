@@ -98,26 +98,31 @@ def tell_refused(prefix: str, checks: Mapping[str, Callable[[str], Any]]) -> Non
     """
     kept = f"{prefix} refused"
     if st.session_state.get(ENTERED):
-        given = {
-            key.removeprefix(f"{prefix}."): str(text)
-            for key, text in st.query_params.to_dict().items()
-            if key.startswith(f"{prefix}.")
-        }
+        given = {key.removeprefix(f"{prefix}."): texts for key, texts in in_link(prefix).items()}
         st.session_state[kept] = _refused(given, checks, prefix)
     said = st.session_state.get(kept, [])
     if said:
         st.warning("\n".join([ASKED, *(f"- {sentence(text)}" for text in said)]))
 
 
-def _refused(given: dict[str, str], checks: Mapping[str, Callable[[str], Any]], prefix: str) -> list[str]:
+def in_link(prefix: str) -> dict[str, list[str]]:
+    """The page's keys in the address; a choice of several has several texts."""
+    keys = (str(key) for key in st.query_params)
+    return {key: list(st.query_params.get_all(key)) for key in keys if key.startswith(f"{prefix}.")}
+
+
+def _refused(
+    given: dict[str, list[str]], checks: Mapping[str, Callable[[str], Any]], prefix: str
+) -> list[str]:
     said = []
     plain = {}
-    for key, text in given.items():
+    for key, texts in given.items():
         if key not in checks:
-            plain[key] = text
+            plain[key] = texts[-1]
             continue
         try:
-            checks[key](text)
+            for text in texts:
+                checks[key](text)
         except ParameterError as error:
             said.append(str(error))
             del st.query_params[f"{prefix}.{key}"]
@@ -148,7 +153,7 @@ def one_of(values: Iterable[str], what: str) -> Callable[[str], str]:
 
 def come_back(prefix: str) -> None:
     """Entered without settings, the page takes those it was left with in this tab."""
-    mine = {key: text for key, text in st.query_params.to_dict().items() if key.startswith(f"{prefix}.")}
+    mine = in_link(prefix)
     if not st.session_state.get(ENTERED):
         return
     if mine:
@@ -165,8 +170,7 @@ def come_back(prefix: str) -> None:
 
 def remember(prefix: str) -> None:
     """What the address says now, for who comes back."""
-    mine = {key: text for key, text in st.query_params.to_dict().items() if key.startswith(f"{prefix}.")}
-    st.session_state[f"{prefix} left"] = mine
+    st.session_state[f"{prefix} left"] = in_link(prefix)
 
 
 def progress(job: Job, what: str) -> None:

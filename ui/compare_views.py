@@ -87,7 +87,9 @@ def maps_figure(
 
 
 @lru_cache(maxsize=64)
-def distances_figure(recordings: tuple[Recording, ...], titles: tuple[str, ...], step: int) -> go.Figure:
+def distances_figure(
+    recordings: tuple[Recording, ...], titles: tuple[str, ...], step: int, palette: tuple[str, ...]
+) -> go.Figure:
     """The histograms at a step."""
     from lab.figures.compared_distances import compared_distances
 
@@ -95,7 +97,7 @@ def distances_figure(recordings: tuple[Recording, ...], titles: tuple[str, ...],
     distances = [catalog.get(one.config.loss).default_distance() for one in recordings]
     axes = [f"{'larger' if d.is_inverted else 'smaller'} is closer" for d in distances]
     return compared_distances(
-        [frame.histogram for frame in frames], titles, axes, [frame.marks for frame in frames]
+        [frame.histogram for frame in frames], titles, axes, [frame.marks for frame in frames], palette
     )
 
 
@@ -153,7 +155,7 @@ def numbers(sides: Sequence[Contender], titles: Sequence[str], step: int) -> Non
     rows.append(["loss of the batch", *losses, "each on its own scale: not to be compared"])
     times = [f"{side.ms_per_step:.2f} ms" if math.isfinite(side.ms_per_step) else "none" for side in sides]
     shipped = any("example" in side.recording.provenance for side in sides)
-    where = "on the machine that recorded this example" if shipped else "on this machine, now"
+    where = "recorded with this example" if shipped else "this machine, now"
     rows.append(["time a step", *times, f"{where}; median, one core"])
     st.markdown("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
     notes = findings(sides, titles, step)
@@ -183,7 +185,7 @@ def findings(sides: Sequence[Contender], titles: Sequence[str], step: int) -> st
 
 def show_distances(recordings: Sequence[Recording], titles: Sequence[str], step: int) -> None:
     """Histograms, each on its own loss's axis."""
-    figure = distances_figure(tuple(recordings), tuple(titles), step)
+    figure = distances_figure(tuple(recordings), tuple(titles), step, theme().palette)
     distances = [catalog.get(one.config.loss).default_distance() for one in recordings]
     said = [f"{title} measures {d.title}" for title, d in zip(titles, distances, strict=True)]
     st.subheader("Distances of pairs", anchor=False)

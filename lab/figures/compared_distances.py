@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.figures.palette import NEGATIVE, POSITIVE
+from lab.figures.palette import COLOURS
+
+GREY = "#8A8A8A"  # seen on light and dark
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,6 +23,7 @@ def compared_distances(
     names: Sequence[str],
     axes: Sequence[str],
     marks: Sequence[Sequence[Mark]] = (),
+    colours: Sequence[str] = COLOURS,
 ) -> go.Figure:
     """One chart a run; thresholds as vertical lines.
 
@@ -29,6 +32,7 @@ def compared_distances(
         names: of the runs.
         axes: what each measures, with the direction in which pairs are closer.
         marks: of each loss; only thresholds are drawn.
+        colours: ten or more; positives have the first, negatives the fifth.
     """
     from plotly.subplots import make_subplots
 
@@ -37,7 +41,7 @@ def compared_distances(
     for column, histogram in enumerate(histograms, start=1):
         bins = len(histogram.positive)
         edges = np.linspace(histogram.low, histogram.high, bins + 1)
-        sides = (("positive", histogram.positive, POSITIVE), ("negative", histogram.negative, NEGATIVE))
+        sides = (("positive", histogram.positive, 0), ("negative", histogram.negative, 4))
         for side, counts, colour in sides:
             total = int(np.sum(counts))
             if total:
@@ -48,15 +52,17 @@ def compared_distances(
                     name=f"{side} pairs",
                     legendgroup=side,
                     showlegend=column == 1,
-                    marker={"color": colour, "line_width": 0},
-                    opacity=0.65,
+                    marker={"color": colours[colour], "line_width": 0},
+                    opacity=0.7,
                     hovertemplate=f"{side} pairs: %{{y:.1%}} at %{{x:.3f}}<extra></extra>",
                     row=1,
                     col=column,
                 )
         for mark in marks[column - 1] if len(marks) >= column and figure.data else ():
             if mark.kind == "line":
-                figure.add_vline(x=mark.value, line_dash="dash", line_width=1, row=1, col=column)
+                figure.add_vline(
+                    x=mark.value, line_dash="dash", line_width=1.5, line_color=GREY, row=1, col=column
+                )
         figure.update_xaxes(title=axes[column - 1], row=1, col=column)
     figure.update_yaxes(tickformat=".0%")
     figure.update_layout(

@@ -57,7 +57,11 @@ def sweep_ranking(
         return figure
     if chance is not None:
         figure.add_vline(
-            x=chance, line_dash="dot", annotation_text="chance", annotation_position="bottom right"
+            x=chance,
+            line_dash="dot",
+            line_color="#8A8A8A",
+            annotation_text="chance",
+            annotation_position="bottom right",
         )
     figure.update_layout(
         xaxis={"title": "held-out quality at the last step", "range": [0, 1.02]},

@@ -113,6 +113,18 @@ def test_what_a_sweep_finds_is_shown_and_stays_when_a_control_changes():
     assert len(pictures(at)) == 8
 
 
+def test_a_link_may_name_several_losses():
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at.switch_page("pages/sweep.py")
+    at.query_params["sweep.losses"] = ["SupConLoss", "CircleLoss"]
+    at = at.run()
+    assert not at.warning
+    assert at.get_by_key("sweep.losses").value == ["SupConLoss", "CircleLoss"]
+    assert "12 runs, 2400 steps together." in said(at)
+    at = opened({"sweep.losses": ["CircleLos", "SupConLoss"]})
+    assert "did you mean CircleLoss" in at.warning[0].value
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [
