@@ -160,6 +160,23 @@ def restored(grid: NDArray[np.uint16], low: float, high: float) -> NDArray[np.fl
     return (low + grid.astype(np.float64) * ((high - low) / LEVELS)).astype(np.float32)
 
 
+def moves(grids: NDArray[np.uint16]) -> NDArray[np.uint8]:
+    """Grid points of all frames (F, N, 2) as what changed since the frame before, high and low bytes apart.
+
+    From frame to frame the high bytes hardly change, so the file is smaller.
+    """
+    changed = grids.copy()
+    changed[1:] -= grids[:-1]  # modulo 65,536
+    return np.stack([changed >> 8, changed & 255]).astype(np.uint8)
+
+
+def moved(changes: NDArray[np.uint8]) -> NDArray[np.uint16]:
+    """The grid points that `moves` was given."""
+    high, low = changes.astype(np.uint16)
+    found: NDArray[np.uint16] = np.cumsum(high << 8 | low, axis=0, dtype=np.uint16)
+    return found
+
+
 def identical(first: Any, second: Any) -> bool:
     """Whether two frames, or parts of them, are equal bit for bit; NaN equals NaN."""
     if type(first) is not type(second):

@@ -13,12 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.config import RunConfig
-from lab.frame import BatchView, Frame, Histogram, PairShare, TermSummary, quantised, restored
+from lab.frame import (
+    BatchView,
+    Frame,
+    Histogram,
+    PairShare,
+    TermSummary,
+    moved,
+    moves,
+    quantised,
+    restored,
+)
 from lab.recording import Recording
 from losslib.errors import ParameterError
 from losslib.types import Mark
 
-FORMAT = 1
+FORMAT = 2
+READ_FORMATS = (1, 2)  # 1 held positions and embeddings as they are
 MAX_BYTES = 200_000_000
 _NUMBERS = ("step", "loss", "active_share", "gradient_norm", "learning_rate")
 
@@ -59,14 +70,18 @@ def save(recording: Recording, path: str | Path | BinaryIO) -> None:
     arrays |= {f"curve_{name}": curve for name, curve in recording.curves().items()}
     if frames:
         grids = [quantised(frame.positions) for frame in frames]
-        arrays["positions"] = np.stack([grid for grid, _, _ in grids])
+        arrays["moves"] = moves(np.stack([grid for grid, _, _ in grids]))
         arrays["extent"] = np.array([[low, high] for _, low, high in grids])
         arrays["positive"] = np.stack([frame.histogram.positive for frame in frames])
         arrays["negative"] = np.stack([frame.histogram.negative for frame in frames])
         arrays["batch_index"] = np.stack([frame.batch.index for frame in frames])
         arrays["batch_labels"] = np.stack([frame.batch.labels for frame in frames])
         arrays["batch_weights"] = np.stack([frame.batch.weights for frame in frames])
-        arrays |= {f"embeddings_{f.step}": f.embeddings for f in frames if f.embeddings is not None}
+        arrays |= {
+            f"embeddings_{f.step}": beyond(f.positions, f.embeddings)
+            for f in frames
+            if f.embeddings is not None
+        }
     with nullcontext(path) if hasattr(path, "write") else Path(path).open("wb") as file:
         np.savez_compressed(
             file, allow_pickle=False, **arrays
@@ -95,6 +110,20 @@ def load(path: str | Path | BinaryIO) -> Recording:
         raise ParameterError("run file: this is not a run file, or it is damaged") from error
 
 
+def beyond(positions: NDArray[np.float32], embeddings: NDArray[np.float16]) -> NDArray[Any]:
+    """Embeddings of two coordinates as their difference from the map's, which is nearly always 0; exact."""
+    if embeddings.shape != positions.shape:
+        return embeddings
+    return embeddings.view(np.uint16) - positions.astype(np.float16).view(np.uint16)
+
+
+def embedded(positions: NDArray[np.float32], kept: NDArray[Any] | None) -> NDArray[np.float16] | None:
+    """The embeddings that `beyond` was given."""
+    if kept is None or kept.dtype == np.float16:
+        return kept
+    return (kept + positions.astype(np.float16).view(np.uint16)).view(np.float16)
+
+
 def differences(made: dict[str, Any], here: dict[str, Any]) -> tuple[str, ...]:
     """One sentence for each thing that differs from where the file was made."""
     return tuple(
@@ -107,8 +136,11 @@ def differences(made: dict[str, Any], here: dict[str, Any]) -> tuple[str, ...]:
 
 def _recording(arrays: dict[str, NDArray[Any]]) -> Recording:
     header = json.loads(arrays["header"].tobytes().decode())
-    if header.get("format") != FORMAT:
-        raise ParameterError(f"run file: format {FORMAT} is read here, got {header.get('format')!r}")
+    if header.get("format") not in READ_FORMATS:
+        known = " or ".join(map(str, READ_FORMATS))
+        raise ParameterError(f"run file: format {known} is read here, got {header.get('format')!r}")
+    if "moves" in arrays:
+        arrays["positions"] = moved(arrays["moves"])
     recording = Recording(
         RunConfig.from_dict(header["config"]),
         arrays["probe"],
@@ -150,16 +182,17 @@ def _frame(head: dict[str, Any], arrays: dict[str, NDArray[Any]], place: int) ->
         tuple(PairShare(*pair) for pair in head["top"]),
         None if head.get("reach") is None else np.array(head["reach"], dtype=np.int32),
     )
+    positions = restored(arrays["positions"][place], low, high)
     return Frame(
         **{name: head[name] for name in _NUMBERS},
-        positions=restored(arrays["positions"][place], low, high),
+        positions=positions,
         histogram=Histogram(*_pair(head["range"]), arrays["positive"][place], arrays["negative"][place]),
         quality=head["quality"],
         collapse=head["collapse"],
         batch=batch,
         terms=tuple(TermSummary(*term) for term in head["terms"]),
         marks=tuple(Mark(*mark) for mark in head["marks"]),
-        embeddings=arrays.get(f"embeddings_{head['step']}"),
+        embeddings=embedded(positions, arrays.get(f"embeddings_{head['step']}")),
         extra=bool(head["extra"]),
     )
 

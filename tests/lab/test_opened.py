@@ -48,7 +48,7 @@ def test_another_version_is_said(content):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"positions": lambda a: a[:, :-1]}, "the map of step 0"),
+        ({"moves": lambda a: a[:, :, :-1]}, "damaged"),
         ({"labels": lambda a: a[:-1]}, "points and labels differ in number"),
         ({"labels": lambda a: (a + 1) % 4}, "other labels"),
         ({"probe": lambda a: a + 10_000}, "samples beyond the 400 there are"),
@@ -65,7 +65,7 @@ def test_another_version_is_said(content):
         ({"header": lambda head: head["provenance"].update(torch="[a](http://b)")}, "not said properly"),
         ({"header": lambda head: head["config"].update(loss="NoLoss")}, "no loss is called 'NoLoss'"),
         ({"header": lambda head: head["config"].update(lr=-1)}, "lr must be"),
-        ({"header": lambda head: head.update(format=99)}, "format 1 is read here, got 99"),
+        ({"header": lambda head: head.update(format=99)}, "format 1 or 2 is read here, got 99"),
         ({"header": lambda head: head.update(state="<b>")}, "state is unknown"),
         ({"header": lambda head: head.update(provenance=[])}, "not a run file, or it is damaged"),
     ],

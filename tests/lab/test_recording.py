@@ -155,3 +155,25 @@ def test_identical_sees_a_single_bit(run: Run) -> None:
     assert not identical(frame, replace(frame, positions=positions))
     assert not identical(frame, replace(frame, quality={**frame.quality, "alignment": 0.5}))
     assert identical(replace(frame, loss=float("nan")), replace(frame, loss=float("nan")))
+
+
+def test_positions_are_stored_as_moves_and_flat_embeddings_as_what_they_are_beyond_them():
+    from lab.frame import moved, moves
+    from lab.runfile import beyond, embedded
+
+    rng = np.random.default_rng(0)
+    grids = rng.integers(0, 65_536, (5, 7, 2)).astype(np.uint16)
+    assert moves(grids).dtype == np.uint8
+    assert moves(grids)[:, 1, 0, 0].tolist() == [
+        *divmod((int(grids[1, 0, 0]) - int(grids[0, 0, 0])) % 65_536, 256)
+    ]
+    assert np.array_equal(moved(moves(grids)), grids)
+    positions = rng.normal(size=(50, 2)).astype(np.float32)
+    embeddings = (positions * (1 + 1e-4)).astype(np.float16)
+    embeddings[0] = (np.inf, -0.0)
+    kept = beyond(positions, embeddings)
+    assert kept.dtype == np.uint16
+    assert embedded(positions, kept).tobytes() == embeddings.tobytes()
+    wide = rng.normal(size=(50, 8)).astype(np.float16)
+    assert embedded(positions, beyond(positions, wide)) is wide
+    assert embedded(positions, None) is None
