@@ -3,6 +3,8 @@
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported anywhere
+# Workers of sweeps stand back in a class; beside tests that fill all cores they would wait for their end.
+os.environ.setdefault("LOSSLAB_SWEEP_NICENESS", "1")
 
 import pytest
 import torch

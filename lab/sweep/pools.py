@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from losslib.errors import ParameterError
+from losslib.params import Integer, Param
 
-NICENESS = 5  # a quarter of a core where all are busy, all that is free elsewhere
+NICENESS = Param(10, valid=Integer(0, 19), name="LOSSLAB_SWEEP_NICENESS")
 IDLE_SECONDS = 60
 PATIENCE = "10s"
 
@@ -35,10 +36,16 @@ class Pool(Protocol):
         """End the workers."""
 
 
-def settle() -> None:
+def niceness(environment: Mapping[str, str] = os.environ) -> int:
+    """How far the workers stand back: 10, a tenth of a core where all are busy, or what the variable says."""
+    text = environment.get(NICENESS.name)
+    return int(NICENESS.default if text is None else NICENESS.parse(text, "sweep"))
+
+
+def settle(back: int) -> None:
     """At a worker's start: behind the server and everything else on this machine."""
     if hasattr(os, "nice"):
-        os.nice(NICENESS)
+        os.nice(back)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends its workers itself
 
 
@@ -69,7 +76,11 @@ class LocalPool:
         if self._executor is None:
             threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
             self._executor = ProcessPoolExecutor(
-                max_workers=self.slots, timeout=IDLE_SECONDS, initializer=settle, env=threads
+                max_workers=self.slots,
+                timeout=IDLE_SECONDS,
+                initializer=settle,
+                initargs=(niceness(),),
+                env=threads,
             )
         return self._executor.submit(function, *arguments)
 

@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
+from lab.sweep.command import main
 from lab.sweep.desk import Desk
 from lab.sweep.plan import Plan
 from lab.sweep.pools import DaskPool
 from lab.sweep.work import results_of, tasks_of
 from losslib.errors import ParameterError
 
-BASE = {"data": "blobs", "blobs.points": "200", "batch": "32", "per_class": "4", "steps": "120"}
+BASE = {"data": "blobs", "blobs.points": "200", "batch": "32", "per_class": "4", "steps": "80"}
 PLAN = Plan.of(BASE, {"ContrastiveLoss.neg_margin": ["0.5", "1"]}, (0, 1))
 
 
@@ -58,3 +59,14 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ParameterError, match="pip install distributed"):
         DaskPool("tcp://127.0.0.1:9")
+
+
+def test_the_command_line_says_the_same_with_status_2(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    config = tmp_path / "config.json"
+    config.write_text('{"base": {"data": "blobs"}}', encoding="utf-8")
+    assert main([str(config), "--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"]) == 2
+    assert capsys.readouterr().err == (
+        "error: sweep: a Dask cluster needs the package distributed; pip install distributed, "
+        "or leave the address out to use the cores of this machine\n"
+    )

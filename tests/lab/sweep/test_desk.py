@@ -9,11 +9,13 @@ import pytest
 from lab.config import RunConfig
 from lab.limits import LimitError, Limits
 from lab.sweep import reporter
+from lab.sweep.cell import Trained
 from lab.sweep.desk import Desk
 from lab.sweep.job import Job, Task
 from lab.sweep.limits import SweepLimits
 from lab.sweep.plan import Plan
-from lab.sweep.pools import NICENESS, LocalPool
+from lab.sweep.pools import LocalPool, niceness
+from lab.sweep.results import failed
 from lab.sweep.work import results_of, tasks_of
 from losslib.errors import ParameterError
 from tests.lab.sweep import duties
@@ -37,24 +39,15 @@ def until(condition, seconds=150):
         time.sleep(0.02)
 
 
-def test_a_sweep_in_worker_processes_equals_the_same_runs_here(desk, finished):
-    job = desk.open("equal", tasks_of(SHORT))
-    assert job.wait(150)
-    assert job.state == "finished"
-    done = results_of(SHORT, job)
-    assert [cell for cell, _ in done] == list(SHORT.cells)
-    for cell, result in done:
-        curves = finished(cell.config).recording.curves()
-        assert result.curves["loss"].tobytes() == curves["loss"].tobytes()
-        assert result.curves["recall_at_1"].tobytes() == curves["recall_at_1"].tobytes()
-
-
 def test_workers_are_other_processes_behind_everything_else_with_one_thread(desk):
     job = desk.open("nice", [Task("nice", duties.niceness, None, 1)])
     assert job.wait(150)
     nice, threads, process = job.results["nice"]
-    assert nice == min(os.nice(0) + NICENESS, 19)
-    assert NICENESS > 0
+    assert nice == min(os.nice(0) + niceness(), 19)
+    assert niceness({}) == 10
+    assert niceness({"LOSSLAB_SWEEP_NICENESS": "3"}) == 3
+    with pytest.raises(ParameterError, match="LOSSLAB_SWEEP_NICENESS must be a whole number from 0 to 19"):
+        niceness({"LOSSLAB_SWEEP_NICENESS": "20"})
     assert threads == "1"
     assert process != os.getpid()
 
@@ -77,9 +70,21 @@ def test_cancel_keeps_what_has_ended_and_resume_goes_on(desk):
 
 
 def test_a_task_that_an_earlier_job_had_is_not_done_again(desk):
-    job = desk.open("again", tasks_of(SHORT))
-    assert job.state == "finished"
-    assert len(job.results) == 4
+    assert desk.open("before", [Task("common", duties.square, 3, 1)]).wait(150)
+    job = desk.open("after", [Task("common", duties.endless, None, 1)])
+    assert (job.state, job.results) == ("finished", {"common": 9})
+
+
+def test_results_of_a_plan_are_its_cells_that_have_ended_with_the_reasons_of_those_given_up():
+    first, second, third, _ = SHORT.cells
+    job = Job(tasks_of(SHORT))
+    job.take(job.tasks[1], Trained(failed(second.config, ""), b""))
+    job.give_up(job.tasks[2], "It died.")
+    assert (job.state, job.done) == ("waiting", 2)
+    found = results_of(SHORT, job)
+    assert [cell for cell, _ in found] == [second, third]
+    assert (found[1][1].state, found[1][1].reason) == ("failed", "It died.")
+    assert first.config not in job.results
 
 
 def test_jobs_take_turns(desk):
@@ -122,7 +127,7 @@ def test_a_server_works_on_so_many_jobs_and_keeps_so_many():
     try:
         first = desk.open("first", [ENDLESS])
         with pytest.raises(LimitError, match="works on 1 sweeps already"):
-            desk.open("second", tasks_of(SHORT))
+            desk.open("second", [Task("other", duties.square, 1, 1)])
         desk.cancel(first)
         for key in ("a", "b", "c"):
             desk.show(key, [(Task(key, duties.square, 0, 1), 0)])
