@@ -10,10 +10,11 @@ ORDER = 10
 SUMMARY = "Watch an encoder learn with a metric loss; turn its margin or temperature while it trains."
 
 with page(TITLE, SUMMARY):
-    from ui import link, session, train
+    from ui import link, recordings, session, train, undo
     from ui.figures import paused_figures
     from ui.live.panel import live_panel
 
+    recordings.arrive()
     asked, refused = link.arrived()
     new_link = link.is_new()
     notice = st.container()
@@ -23,6 +24,7 @@ with page(TITLE, SUMMARY):
     with panel:
         place = st.container()
         settings |= train.knobs(settings["loss"])
+        undo.note(settings)
         said = link.tell(notice, refused, settings)
         wanted = train.wanted_config(settings, asked, said)
         preset = link.preset_of(wanted)
@@ -32,6 +34,7 @@ with page(TITLE, SUMMARY):
         if run is not None:
             with place:
                 train.introduce(preset)
+                recordings.introduce(run)
                 train.buttons(run, wanted)
                 train.offer_restart(run, wanted)
             live_panel(

@@ -15,10 +15,10 @@ from lab.settings import encoders_for, sentence, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
+from ui import recordings, sharing, take_home, undo
 from ui.controls import control
-from ui.link import link_to
 from ui.pairing import batch_settings, miner_controls, pairing_controls
-from ui.session import act, change, pending, present_run, restart, step_in_view
+from ui.session import act, change, pending, present_run, restart
 
 if TYPE_CHECKING:
     from lab.presets import Preset
@@ -105,7 +105,7 @@ def introduce(preset: Preset | None) -> None:
 
 
 def buttons(run: LiveRun, wanted: RunConfig) -> None:
-    """Play, Pause, Step, Reset, and how fast."""
+    """Play, Pause, Step, Reset, how fast, what takes a change back, and what leaves the page."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button("Play", on_click=act, args=("play",), type="primary", help="Train until the last step")
         st.button("Pause", on_click=act, args=("pause",), help="Stop after the present step")
@@ -118,8 +118,8 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
         )
         st.button(
             "Reset",
-            on_click=restart,
-            args=(wanted,),
+            on_click=begin_again,
+            args=(wanted, "Reset"),
             help="Back to step 0 with the settings shown. The same seed gives the same run.",
         )
         speed = st.selectbox(
@@ -132,15 +132,18 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
             help="How many steps a second: slow enough to follow by eye, or as fast as the server can.",
         )
         run.speed = SPEEDS[speed]
+        undo.button(run)
+        recordings.continue_button(run, wanted)
+        with st.popover("Take home"):
+            take_home.everything(run)
         with st.popover("Link"):
-            step = step_in_view(run)
-            moment = (
-                "Paused, it also holds the step"
-                if step is None
-                else f"It trains to step {step} and pauses there"
-            )
-            st.caption(f"Opens exactly this run anywhere, with the changes made while it trained. {moment}.")
-            st.code(link_to(run.config, step), language=None, wrap_lines=True)
+            sharing.link(run)
+
+
+def begin_again(wanted: RunConfig, what: str) -> None:
+    """Back to step 0; what was trained until then can be brought back."""
+    restart(wanted)
+    undo.note_run(what)
 
 
 def offer_restart(run: LiveRun, wanted: RunConfig) -> None:
@@ -150,4 +153,5 @@ def offer_restart(run: LiveRun, wanted: RunConfig) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(f"Changed, but not in the run shown: {', '.join(names)}. It goes on as it was.")
-        st.button("Start a new run with these", on_click=restart, args=(wanted,), type="primary")
+        what = f"the new run ({', '.join(names)})"
+        st.button("Start a new run with these", on_click=begin_again, args=(wanted, what), type="primary")

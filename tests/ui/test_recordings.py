@@ -1,0 +1,154 @@
+"""Continue from here, Undo, Save run and Open run on the Train page."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lab.opened import as_file, open_run
+from tests.ui.test_pages import LIGHT, healthy, wait
+from ui.server import scheduler
+
+ROOT = Path(__file__).resolve().parents[2]
+MARGIN = "ContrastiveLoss.neg_margin"
+
+
+@pytest.fixture
+def trained():
+    """The page with a run that was trained to its end."""
+    before = {run.token for run in scheduler().runs}
+
+    def train(**query):
+        at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+        at.switch_page("pages/train.py")
+        for key, value in {**LIGHT, "steps": "12", **query}.items():
+            at.query_params[key] = value
+        at.run()
+        run = scheduler().get(at.session_state["run.token"])
+        run.attach("test")
+        wait(lambda: run.state == "ready", run)
+        press(at, "Play")
+        wait(lambda: run.state == "finished", run)
+        return at.run(), run
+
+    yield train
+    for run in scheduler().runs:
+        if run.token not in before:
+            scheduler().close(run.token)
+
+
+def named(at, label):
+    [button] = [button for button in at.button if button.label == label]
+    return button
+
+
+def press(at, label):
+    named(at, label).click().run()
+    healthy(at, label)
+
+
+def scrub(at, step):
+    at.session_state["run.shown_step"] = step
+    at.run()
+
+
+def test_continue_from_a_scrubbed_step_with_another_margin_and_undo(trained):
+    at, run = trained()
+    assert named(at, "Continue from here").disabled
+    whole = run.recording
+    scrub(at, 5)
+    at.get_by_key(MARGIN).set_value(0.5).run()
+    scrub(at, 5)
+    press(at, "Continue from here")
+    wait(lambda: run.state == "finished", run)
+    at.run()
+    assert [tuple(event) for event in run.config.events] == [(6, "neg_margin", 0.5)]
+    losses, others = (r.curves()["loss"] for r in (whole, run.recording))
+    assert losses[:6].tolist() == others[:6].tolist()
+    assert losses[-1] != others[-1]
+    assert "continuing from step 5" in named(at, "Undo").proto.help
+    press(at, "Undo")
+    assert run.recording is whole
+    assert (run.state, run.step) == ("finished", 12)
+    assert "negative margin from 1" in named(at, "Undo").proto.help
+    press(at, "Undo")
+    assert run.config.events == ()
+    assert at.get_by_key(MARGIN).value == 1.0
+    assert named(at, "Undo").disabled
+
+
+def test_undo_turns_a_knob_back_and_the_run_goes_on(trained):
+    at, run = trained(steps="40")
+    run.extend(5)
+    at.get_by_key("lr").set_value(0.01).run()
+    press(at, "Step")
+    wait(lambda: run.step == 41, run)
+    assert [tuple(event) for event in run.config.events] == [(41, "lr", 0.01)]
+    press(at, "Undo")
+    assert at.get_by_key("lr").value == 0.003
+    assert [tuple(event) for event in run.config.events] == [(41, "lr", 0.01), (42, "lr", 0.003)]
+    assert run.step == 41
+
+
+def test_undo_brings_back_the_run_that_a_new_one_replaced_and_then_the_setting(trained):
+    at, run = trained()
+    whole = run.recording
+    at.get_by_key("dim").set_value(8).run()
+    press(at, "Start a new run with these")
+    wait(lambda: run.state == "ready", run)
+    assert run.config.dim == 8
+    press(at, "Undo")
+    assert (run.config.dim, run.step) == (2, 12)
+    assert run.recording is whole
+    assert "not in the run shown: dim" in at.info[0].value
+    press(at, "Undo")
+    assert at.get_by_key("dim").value == 2
+    assert not at.info
+
+
+def test_a_file_that_was_opened_is_shown_and_can_be_continued(trained, monkeypatch):
+    _, run = trained(events="3:neg_margin=0.7", seed="4")
+    content = as_file(run.recording)
+    other, fresh = trained()
+    assert open_run(content).config.seed == 4
+
+    class Given:
+        name = "mine.npz"
+
+        @staticmethod
+        def getvalue():
+            return content
+
+    given = [Given]
+    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: given.pop() if given else None)
+    other.run()
+    wait(lambda: fresh.state == "recorded", fresh)
+    other.query_params["events"] = "3:neg_margin=0.7"  # a browser has it in its address
+    other.run()
+    healthy(other, "opened")
+    assert "mine.npz" in other.info[0].value
+    assert (fresh.config.seed, fresh.config.events) == (4, run.config.events)
+    assert other.get_by_key("seed").value == 4
+    assert fresh.recording.equals(run.recording)
+    scrub(other, 6)
+    press(other, "Continue from here")
+    wait(lambda: fresh.state == "finished", fresh)
+    assert fresh.recording.equals(run.recording), "trained again here, with its change at step 3"
+
+
+def test_a_broken_file_is_a_sentence_and_the_run_stays(trained, monkeypatch):
+    at, run = trained()
+
+    class Given:
+        name = "notes.npz"
+
+        @staticmethod
+        def getvalue():
+            return b"not a run"
+
+    given = [Given]
+    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: given.pop() if given else None)
+    at.run()
+    healthy(at, "broken file")
+    assert "notes.npz: This is no run file" in at.warning[0].value
+    assert (run.state, run.step) == ("finished", 12)
