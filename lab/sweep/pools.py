@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -12,6 +14,7 @@ from losslib.params import Integer, Param
 
 NICENESS = Param(10, valid=Integer(0, 19), name="LOSSLAB_SWEEP_NICENESS")
 IDLE_SECONDS = 60
+LOOK_EVERY = 2.0
 PATIENCE = "10s"
 
 
@@ -47,6 +50,14 @@ def settle(back: int) -> None:
     if hasattr(os, "nice"):
         os.nice(back)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends its workers itself
+    threading.Thread(target=outlive_nobody, args=(os.getppid(),), daemon=True).start()
+
+
+def outlive_nobody(parent: int) -> None:
+    """Ends this worker when its server is gone, however that went."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_EVERY)
+    os._exit(1)
 
 
 def spare_cores() -> int:

@@ -1,8 +1,11 @@
 """The desk: worker processes, turns between jobs, cancel and resume, limits, and workers that die."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -191,3 +194,26 @@ def test_a_worker_says_how_far_it_is_and_hears_that_it_is_to_stop(tmp_path):
 def test_one_core_is_left_free():
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert LocalPool().slots == max(1, cores - 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process there does not learn that its parent ended")
+def test_a_worker_ends_when_its_server_is_killed():
+    code = (
+        "import time; from tests.lab.sweep import duties; from lab.sweep.pools import LocalPool\n"
+        "pool = LocalPool(1); print(pool.submit(duties.niceness, None).result()[2], flush=True)\n"
+        "pool.submit(time.sleep, 600); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as server:
+        worker = int(server.stdout.readline())
+        os.kill(worker, 0)  # it is there
+        server.kill()
+    until(lambda: not alive(worker))
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")  # in a container without init an ended orphan stays a zombie
+    return not state.exists() or state.read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
