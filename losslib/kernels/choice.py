@@ -67,7 +67,7 @@ class Kernel:
     unfit: Callable[[Any], str]
     blocked: Callable[..., Any] | None = None
     unblocked: Callable[[Any], str] = lambda loss: ""
-    blocked_from: int = 384
+    blocked_from: int = 320
     symmetric: bool = False
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
 
