@@ -3,54 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import numpy as np
 
 from lab.config import LEARNING_RATE, RunConfig, in_force
+from lab.detectors import detected
+from lab.detectors.finding import COLLAPSED_COSINE, SETTLED, Cure, Insight, is_collapsed
 from lab.frame import Frame
 from lab.recording import Recording
 from lab.settings import settings
 from losslib import catalog
 
-# Before this step the encoder still leaves its initial narrow cone, which looks like collapse and is none.
-SETTLED = 50
-COLLAPSED_COSINE = 0.99
-COLLAPSED_SHARE_OF_SPREAD = 0.02
+__all__ = ["Cure", "Insight", "insights"]
+
 FLAT_RANK = 1.2
 DEAD_SHARE = 0.01
 VANISHED_SHARE = 1e-4
 FEW_NEGATIVES = 3.0
 LOW_TEMPERATURE = 0.03
+NARROW_COSINE = 0.7
 NO_BETTER = 1.2  # times chance
 FAST_POINTS = 0.01  # a learning rate that can be ten times as high without an encoder
-
-
-@dataclass(frozen=True)
-class Cure:
-    """What to do: in words, and as a setting with its value where one turn of a control does it."""
-
-    text: str
-    setting: str = ""
-    value: str = ""
-
-
-@dataclass(frozen=True)
-class Insight:
-    """One finding.
-
-    Args:
-        kind: "active_share", "collapse", "flat", "no_positives", "vanished_gradient", "dead_margin",
-            "low_temperature", "slow_points", "divergence".
-        sentence: what is seen, with the number in it.
-        figure: name of the curve it rests on.
-        value: its value.
-        cure: what to do, or None where nothing is wrong.
-    """
-
-    kind: str
-    sentence: str
-    figure: str
-    value: float
-    cure: Cure | None = None
 
 
 def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight, ...]:
@@ -62,10 +35,13 @@ def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight,
     """
     frame = frame or recording.latest
     found = [_divergence(recording)]
+    superfluous: set[str] = set()
     if frame is not None:
         config = recording.config
+        specific, superfluous = detected(recording, frame)
         found += [
             _no_positives(config, frame),
+            *specific,
             _collapse(recording, frame),
             _flat(config, frame),
             _vanished(recording, frame),
@@ -74,7 +50,7 @@ def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight,
             _slow_points(recording, frame),
             _active_share(recording, frame),
         ]
-    return tuple(insight for insight in found if insight is not None)
+    return tuple(one for one in found if one is not None and one.kind not in superfluous)
 
 
 def _divergence(recording: Recording) -> Insight | None:
@@ -106,9 +82,7 @@ def _no_positives(config: RunConfig, frame: Frame) -> Insight | None:
 def _collapse(recording: Recording, frame: Frame) -> Insight | None:
     cosine, spread = frame.collapse["mean_cosine"], frame.collapse["spread"]
     first = recording.frames[0].collapse["spread"]
-    # Embeddings that are equal to the last digit are no initial cone, so they count from the first update.
-    equal = spread == 0 and frame.step > 0 and len(frame.positions) > 1
-    if frame.step < SETTLED and not equal:
+    if not is_collapsed(recording, frame):
         return None
     if frame.at_origin:
         sentence = f"All embeddings are the zero vector: their spread is 0, at first it was {first:.2g}."
@@ -116,13 +90,11 @@ def _collapse(recording: Recording, frame: Frame) -> Insight | None:
     elif cosine > COLLAPSED_COSINE:
         sentence = f"All embeddings point the same way: their mean cosine is {cosine:.3f} (collapsed is 1)."
         figure, value = "mean_cosine", cosine
-    elif equal or spread < COLLAPSED_SHARE_OF_SPREAD * first:
+    else:
         sentence = (
             f"The embeddings have shrunk to nearly one point: spread {spread:.2g}, at first {first:.2g}."
         )
         figure, value = "spread", spread
-    else:
-        return None
     if frame.at_origin:  # another loss is no cure: it cannot turn a vector without direction
         return Insight("collapse", sentence, figure, value, Cure("Lower the learning rate and begin again."))
     cure = Cure("Lower the learning rate, or take a loss that pushes negatives apart, and begin again.")
@@ -176,13 +148,22 @@ def _dead_margin(config: RunConfig, frame: Frame) -> Insight | None:
 
 def _low_temperature(config: RunConfig, frame: Frame) -> Insight | None:
     mark = next((m for m in frame.marks if m.kind == "temperature"), None)
-    seen = _negatives_seen(frame)
-    if mark is None or mark.value >= LOW_TEMPERATURE or not seen < FEW_NEGATIVES:
+    if mark is None or mark.value >= LOW_TEMPERATURE:
         return None
-    sentence = (
-        f"At temperature {mark.value:g} an anchor sees {seen:.1f} of its negatives: "
-        "only the nearest carry weight, and noise steers the training."
-    )
+    seen, cosine = _negatives_seen(frame), frame.collapse["mean_cosine"]
+    if seen < FEW_NEGATIVES:
+        sentence = (
+            f"At temperature {mark.value:g} half of the anchors see at most {seen:.0f} of their negatives: "
+            "only the nearest carry weight, and noise steers the training."
+        )
+    elif frame.step >= SETTLED and cosine > NARROW_COSINE:
+        sentence = (
+            f"At temperature {mark.value:g} the embeddings stay in a narrow cone (mean cosine {cosine:.2f}): "
+            f"a similarity {mark.value * math.log(100):.2g} lower already weighs a hundredth, so nothing asks "
+            "for more room."
+        )
+    else:
+        return None
     cure = Cure("Raise the temperature.", f"{config.loss}.temperature", "0.1")
     return Insight("low_temperature", sentence, "active_share", frame.active_share, cure)
 
@@ -206,13 +187,16 @@ def _slow_points(recording: Recording, frame: Frame) -> Insight | None:
 
 
 def _negatives_seen(frame: Frame) -> float:
-    """Mean number of negatives an anchor has above 1 % of its heaviest one's weight; NaN without any."""
+    """Number of negatives that the median anchor has above 1 % of its heaviest one's weight; NaN without any.
+
+    The median, because anchors without a near negative see many, all of next to no weight.
+    """
     weights = frame.batch.weights.astype(float)
     weights[frame.batch.positive] = 0
     largest = weights.max(axis=1, keepdims=True)
     moved = largest[:, 0] > 0
     seen = (weights > 0.01 * largest).sum(axis=1)
-    return float(seen[moved].mean()) if moved.any() else math.nan
+    return float(np.median(seen[moved])) if moved.any() else math.nan
 
 
 def _active_share(recording: Recording, frame: Frame) -> Insight | None:

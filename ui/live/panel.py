@@ -52,6 +52,7 @@ def live_panel(
     on_lost: Callable[[str], None],
     on_command: Callable[[str], None],
     on_moment: Callable[[str], None],
+    store: str = "losslab.run",
 ) -> None:
     """Draws the panel of a run.
 
@@ -63,6 +64,7 @@ def live_panel(
         on_lost: gets the token of a run the server no longer has.
         on_command: gets the name of a command.
         on_moment: gets the step scrubbed to, or "newest", whenever the run stands still.
+        store: under which name the browser tab remembers its run over a reload; one a page.
     """
 
     def told(name: str, callback: Callable[[str], None]) -> Callable[[], None]:
@@ -84,7 +86,7 @@ def live_panel(
         data = {
             "token": run.token,
             "path": path_of(run.token),
-            "store": "losslab.run",
+            "store": store,
             "show": show,
             "step": step,
         }

@@ -1,0 +1,109 @@
+"""The Learn page: its parts, the list of lessons, and presenting."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lab.lessons import get, lessons
+from ui.learn import gallery, lesson, link, moment, room
+
+# On a projector: larger type, no sidebar, no caption under the title.
+PROJECTOR = """
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }
+.stMainBlockContainer { padding: 1rem 2.5rem; }
+[data-testid="stMarkdownContainer"] p, [data-testid="stMarkdownContainer"] li,
+[data-testid="stMarkdownContainer"] td, [data-testid="stWidgetLabel"] p { font-size: 1.45rem; }
+[data-testid="stMarkdownContainer"] p { line-height: 1.4; }
+[data-testid="stCaptionContainer"] p { font-size: 1.1rem; }
+h1 { font-size: 2.4rem; } h3 { font-size: 2rem; }
+button p { font-size: 1.3rem; }
+:focus-visible { outline: 3px solid currentColor; outline-offset: 2px; }
+"""
+KEYS_HELP = "Tab and Enter lead everywhere. In the picture: Space plays, arrows scrub, Home and End."
+
+
+def show() -> None:
+    """The whole page."""
+    link.arrived()
+    presenting = link.presenting()
+    if presenting:
+        st.html(f"<style>{PROJECTOR}</style>")
+    part, name = link.part(), link.read(link.LESSON)
+    if part == link.MOMENT:
+        room.membership()
+        moment.show()
+        tools(moment.name_of(moment.read_moment(link.moment_texts())[0]))
+        return
+    parts()
+    room.membership()
+    if part == link.FAILURES:
+        gallery.show()
+    elif part == link.MAKE:
+        moment.make()
+    elif name:
+        st.button("All lessons", icon=":material/arrow_back:", on_click=link.go)
+        lesson.show(get(name))
+        tools(name)
+    else:
+        overview()
+        tools("")
+
+
+def parts() -> None:
+    """Which part of the page."""
+    st.session_state["learn part"] = link.part()
+    st.segmented_control(
+        "Part",
+        list(link.PARTS),
+        format_func=link.PARTS.__getitem__,
+        key="learn part",
+        on_change=change_part,
+        label_visibility="collapsed",
+    )
+
+
+def change_part() -> None:
+    """Another part was chosen; choosing the same again keeps it."""
+    chosen = st.session_state.get("learn part")
+    link.go(**({} if chosen in (None, link.LESSONS) else {link.PART: str(chosen)}))
+
+
+def overview() -> None:
+    """The list of lessons, with what is done."""
+    done = link.done()
+    st.markdown(
+        "Ten short lessons. Each asks for a prediction, trains before your eyes, and marks the prediction "
+        "from the run itself."
+    )
+    if done:
+        st.progress(len(done) / len(lessons()), text=f"{len(done)} of {len(lessons())} done")
+        st.caption("Your progress is in the address of this page and nowhere else: keep the link to keep it.")
+    for number, one in enumerate(lessons(), 1):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                f"{number}. {one.title}",
+                key=f"learn open {one.name}",
+                icon=":material/check_circle:" if one.name in done else ":material/school:",
+                on_click=link.go,
+                kwargs={link.LESSON: one.name},
+                help=one.idea,
+            )
+            if one.name in done:
+                st.caption("done")
+
+
+def tools(question: str) -> None:
+    """Presenting on and off, and the room of the presenter."""
+    if link.presenting():
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(KEYS_HELP)
+            st.button("Stop presenting", on_click=link.write, kwargs={link.PRESENTING: ""})
+        room.presenter(question)
+    else:
+        st.button(
+            "Present",
+            icon=":material/present_to_all:",
+            on_click=link.write,
+            kwargs={link.PRESENTING: "1"},
+            help="For a projector: large type, fewer controls, all by keyboard, and a room for your class.",
+        )

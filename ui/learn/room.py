@@ -1,0 +1,130 @@
+"""A class in one room: what its members predict is counted, and the presenter sees the counts."""
+
+from __future__ import annotations
+
+import secrets
+from functools import cache
+
+import streamlit as st
+
+from lab.lessons.rooms import MEMBERS, Room, RoomError, Rooms
+from lab.settings import sentence
+from ui.learn import link
+
+MEMBER, MINE, FULL = "learn member", "learn my room", "learn room full"
+EVERY = 2.0  # seconds between two looks of the presenter
+
+
+@cache
+def rooms() -> Rooms:
+    """The one set of rooms of this process."""
+    return Rooms()
+
+
+def member() -> str:
+    """A random name of this session, known to nobody else."""
+    return str(st.session_state.setdefault(MEMBER, secrets.token_hex(8)))
+
+
+def predict(question: str, answer: str) -> None:
+    """A prediction was given; where the link names a room it is counted there."""
+    _tell(question, answer)
+
+
+def finish(question: str) -> None:
+    """The mark of a prediction was seen."""
+    _tell(question, None)
+
+
+def _tell(question: str, answer: str | None) -> None:
+    code = link.read(link.ROOM)
+    if not code or code == own_code():
+        return
+    try:
+        if answer is None:
+            rooms().finish(code, member(), question)
+        else:
+            rooms().predict(code, member(), question, answer)
+    except RoomError as error:
+        st.session_state[FULL] = str(error)
+
+
+def own_code() -> str:
+    """Code of the room that this session presents, "" without one."""
+    mine: Room | None = st.session_state.get(MINE)
+    return mine.code if mine else ""
+
+
+def open_room() -> None:
+    """This session presents a room; its code goes into the link."""
+    try:
+        st.session_state[MINE] = rooms().open()
+        link.write(learn_room=own_code())
+    except RoomError as error:
+        st.session_state[FULL] = str(error)
+
+
+def close_room() -> None:
+    """The room and its counts are gone."""
+    mine: Room | None = st.session_state.pop(MINE, None)
+    if mine is not None:
+        rooms().close(mine.code, mine.secret)
+    link.write(learn_room="")
+
+
+def membership() -> None:
+    """Whether this session's predictions are counted, said at the top; a full room says so."""
+    code = link.read(link.ROOM)
+    if code and code != own_code():
+        try:
+            rooms().join(code, member())
+            st.caption(f"Room {code}: your predictions are counted without a name, and gone with the room.")
+        except RoomError as error:
+            st.session_state[FULL] = str(error)
+    if said := st.session_state.pop(FULL, ""):
+        st.warning(sentence(said))
+
+
+def presenter(question: str) -> None:
+    """The presenter's side: open a room, the link for the class, live counts, close it.
+
+    Args:
+        question: name of the lesson, or of the moment, whose predictions are counted.
+    """
+    if not own_code():
+        st.button(
+            "Open a room",
+            on_click=open_room,
+            help=f"Your class opens a link, and you see live what it predicts. Up to {MEMBERS} sessions; "
+            "only counts are kept, in memory, until you close the room.",
+        )
+        return
+    texts = {str(key): str(text) for key, text in st.query_params.to_dict().items()}
+    texts.pop(link.PRESENTING, None)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**Room {own_code()}.** The class opens this link:")
+            st.button("Close the room", on_click=close_room)
+        st.code(link.address_of(texts), language=None, wrap_lines=True)
+        counts(question)
+
+
+def counts(question: str) -> None:
+    """What the class predicts, again every two seconds."""
+
+    @st.fragment(run_every=EVERY)
+    def look() -> None:
+        try:
+            found = rooms().counts(own_code(), question)
+        except RoomError as error:
+            st.session_state.pop(MINE, None)
+            st.caption(sentence(str(error)))
+            return
+        st.markdown(
+            f"**{found.predicted}** of {found.members} in the room have predicted, **{found.finished}** have "
+            "seen their mark."
+        )
+        for answer, count in found.answers.items():
+            st.progress(count / max(found.predicted, 1), text=f"{answer}: {count}")
+
+    look()
