@@ -22,6 +22,7 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 from ui.controls import control
 from ui.page import ENTERED, PRESENT
+from ui.server import AT_END
 
 FRONT = ("data", "encoder", "dim", "output")
 ONLY_WITH = {"delta": "continuous", "label_fraction": "semi"}  # settings of one rule of pairing
@@ -33,6 +34,7 @@ def desk() -> Desk:
     """The one desk of this process."""
     made = Desk(SweepLimits.from_environment())
     atexit.register(made.stop)
+    AT_END.append(made.stop)
     return made
 
 

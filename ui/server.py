@@ -7,7 +7,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("losslab")
 _LOCK = threading.Lock()
 WARM = threading.Event()
+AT_END: list[Callable[[], None]] = []  # what else ends with the server, which a signal ends without atexit
 ENDING = threading.Event()  # the server ends: what is still to be warmed up is left
 LAST_PART = 10.0  # seconds that the end waits for the part under way, such as an import
 
@@ -106,5 +107,7 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
     yield {}
     ENDING.set()
     await asyncio.to_thread(thread.join, LAST_PART)
+    for end in AT_END:
+        await asyncio.to_thread(end)
     if _scheduler.cache_info().currsize:
         scheduler().stop()

@@ -147,6 +147,8 @@ class Desk:
         with self._news:
             self._stopping = True
             self._news.notify_all()
+            for _, future, _, _ in self._in_flight.values():
+                future.cancel()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout=10)
