@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 EVERY = 0.2
@@ -31,7 +32,8 @@ class Reporter:
         self._next = now + EVERY
         if self._path.with_suffix(".stop").exists():
             raise Stopped
-        self._path.write_text(str(done), encoding="ascii")
+        with suppress(OSError):  # a disk that is full is no reason to stop training
+            self._path.write_text(str(done), encoding="ascii")
 
 
 def steps_told(path: Path) -> int:
