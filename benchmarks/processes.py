@@ -1,4 +1,4 @@
-"""Processor time of the processes of this machine, from /proc (Linux)."""
+"""Processor time and memory of the processes of this machine, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,17 @@ def processes() -> dict[int, Process]:
 
 def seconds_of(root: int, known: dict[int, Process]) -> float:
     """Processor time of a process and all that it started, in seconds."""
+    return sum(known[number].seconds for number in family_of(root, known) if number in known)
+
+
+def family_of(root: int, known: dict[int, Process]) -> set[int]:
+    """A process and all that it started, by number."""
     family, added = {root}, True
     while added:
         more = {number for number, process in known.items() if process.parent in family} - family
         added = bool(more)
         family |= more
-    return sum(known[number].seconds for number in family if number in known)
+    return family
 
 
 def machine_seconds() -> float:
@@ -59,3 +64,21 @@ def started_with(argument: str) -> int:
     if not found:
         raise LookupError(f"no process was started with {argument}")
     return min(found)
+
+
+def memory_of(root: int, known: dict[int, Process]) -> int:
+    """Resident memory of a process and all that it started, in bytes."""
+    return sum(_status(number, "VmRSS:") * 1024 for number in family_of(root, known))
+
+
+def threads_of(process: int) -> int:
+    """How many threads it has; 0 when it is gone."""
+    return _status(process, "Threads:")
+
+
+def _status(process: int, field: str) -> int:
+    try:
+        lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith(field)), 0)

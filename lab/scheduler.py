@@ -12,11 +12,13 @@ from lab.config import RunConfig
 from lab.devices import one_thread
 from lab.limits import LimitError, Limits, estimated_bytes
 from lab.live import UNWATCHED, LiveRun
+from lab.memory import give_back
 from lab.recording import Recording
 
 __all__ = ["LimitError", "Limits", "LiveRun", "Scheduler"]
 
 _LOG = logging.getLogger("lab")
+TIDY_SECONDS = 20.0  # between two times that memory of dropped runs goes back to the system
 
 
 class Scheduler:
@@ -35,6 +37,7 @@ class Scheduler:
         self._news = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
+        self._freed, self._gave_back = False, clock()
 
     # Opening and closing.
 
@@ -81,6 +84,8 @@ class Scheduler:
                     f"you have {len(mine)} runs already, the most one visitor may have; close one first"
                 )
             if len(self._runs) >= self.limits.runs + self.limits.queue:
+                self._make_room()
+            if len(self._runs) >= self.limits.runs + self.limits.queue:
                 raise LimitError("this server has as many runs as it can hold; try again in a minute")
             run = LiveRun(self, config, owner, recording)
             self._runs[run.token] = run
@@ -105,6 +110,7 @@ class Scheduler:
             run = self._runs.pop(token, None)
             if run is not None:
                 run.close(reason)
+                self._freed = True
                 self._queue()
         self.wake()
 
@@ -181,16 +187,28 @@ class Scheduler:
         return min(max(min(waits, default=0.5), 0.001), 0.5)
 
     def _tidy(self, now: float) -> None:
-        """Pause what nobody watches, drop orphans, let the queue move up."""
-        limits = self.limits
-        for run in self.runs:
+        """Pause what nobody watches, drop orphans (sooner while somebody waits), let the queue move up."""
+        limits, runs = self.limits, self.runs
+        waited_for = any(run.state == "queued" and run.orphaned_since is None for run in runs)
+        grace = min(limits.pause_after, limits.drop_after) if waited_for else limits.drop_after
+        for run in runs:
             unwatched, orphaned = run.unwatched_since, run.orphaned_since
-            if orphaned is not None and now - orphaned >= limits.drop_after:
+            if orphaned is not None and now - orphaned >= grace:
                 self.close(run.token, "This run was dropped, because its page was closed.")
             elif unwatched is not None and now - unwatched >= limits.forget_after:
                 self.close(run.token, "This run was dropped, because nobody watched it for long.")
             elif unwatched is not None and now - unwatched >= limits.pause_after:
                 run.pause(UNWATCHED)
+        if self._freed and now - self._gave_back >= TIDY_SECONDS:
+            self._freed, self._gave_back = False, now
+            give_back()
+
+    def _make_room(self) -> None:
+        """Drops the run that nobody has had a page of for the longest time, if there is one."""
+        orphans = [run for run in self._runs.values() if run.orphaned_since is not None]
+        if orphans:
+            oldest = min(orphans, key=lambda run: run.orphaned_since or 0.0)
+            self.close(oldest.token, "This run was dropped, because its page was closed and others waited.")
 
     def _queue(self) -> None:
         """The oldest runs have a place; the others wait and know how many are ahead."""

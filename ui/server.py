@@ -101,6 +101,9 @@ async def lifespan(app: Any) -> AsyncIterator[dict[str, Any]]:
 
     A thread that is in the middle of an import when the interpreter ends would end in a traceback.
     """
+    from lab.memory import few_arenas
+
+    few_arenas()
     ENDING.clear()
     thread = threading.Thread(target=warm_up, name="warm-up", daemon=True)
     thread.start()

@@ -22,6 +22,9 @@ class UploadLimits:
         kept: rows that are worked on; of larger files a random sample, said so.
         columns: numbers a vector may have.
         classes: different labels.
+        held: MiB of all visitors' files together that wait in memory.
+        files: files that one visitor has there.
+        at_once: files of all visitors that are on their way.
     """
 
     megabytes: int = 256
@@ -29,6 +32,9 @@ class UploadLimits:
     kept: int = 5_000
     columns: int = 4096
     classes: int = 1000
+    held: int = 1024
+    files: int = 16
+    at_once: int = 8
 
     @property
     def bytes(self) -> int:

@@ -1,0 +1,65 @@
+"""Room for those who are there: what nobody has a page of gives way sooner, and its memory goes back."""
+
+import pytest
+
+from lab.limits import LimitError
+from tests.lab.turning import Clock, Small, made
+
+
+def test_an_orphan_goes_sooner_while_somebody_waits(small: Small, clock: Clock) -> None:
+    scheduler = made(clock, runs=1, queue=3, pause_after=9, drop_after=55)
+    left = scheduler.open(small())
+    left.orphan()
+    clock.now += 20
+    scheduler.turn()
+    assert scheduler.get(left.token) is left, "nobody waits"
+
+    waiting = scheduler.open(small(seed=1))
+    assert waiting.state == "queued"
+    clock.now += 0.1
+    scheduler.turn()
+    assert scheduler.get(left.token) is None
+    assert waiting.state != "queued"
+
+
+def test_an_orphan_that_waits_makes_no_other_go(small: Small, clock: Clock) -> None:
+    scheduler = made(clock, runs=1, queue=3, pause_after=9, drop_after=55)
+    first, second = scheduler.open(small()), scheduler.open(small(seed=1))
+    first.orphan()
+    second.orphan()
+    clock.now += 20
+    scheduler.turn()
+    assert len(scheduler.runs) == 2
+
+
+def test_a_full_server_lets_the_oldest_orphan_go_and_no_other(small: Small, clock: Clock) -> None:
+    scheduler = made(clock, runs=1, queue=2)
+    runs = [scheduler.open(small(seed=seed)) for seed in range(3)]
+    with pytest.raises(LimitError, match="as many runs as it can hold"):
+        scheduler.open(small(seed=3))
+    runs[2].orphan()
+    clock.now += 1
+    runs[1].orphan()
+    new = scheduler.open(small(seed=4))
+    assert [run.token for run in scheduler.runs] == [runs[0].token, runs[1].token, new.token]
+    assert "others waited" in runs[2].reason
+
+
+def test_memory_of_dropped_runs_goes_back_now_and_then(
+    small: Small, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[float] = []
+    monkeypatch.setattr("lab.scheduler.give_back", lambda: times.append(clock.now))
+    scheduler = made(clock)
+    begun = clock.now
+    for second in range(1, 61):
+        scheduler.close(scheduler.open(small()).token)
+        clock.now = begun + second
+        scheduler.turn()
+    assert times == [begun + 20, begun + 40, begun + 60]
+    clock.now += 100
+    scheduler.turn()
+    assert len(times) == 3, "nothing was dropped since"
+    scheduler.close(scheduler.open(small()).token)
+    scheduler.turn()
+    assert len(times) == 4
