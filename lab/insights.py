@@ -159,7 +159,7 @@ def _low_temperature(config: RunConfig, frame: Frame) -> Insight | None:
     elif frame.step >= SETTLED and cosine > NARROW_COSINE:
         sentence = (
             f"At temperature {mark.value:g} the embeddings stay in a narrow cone (mean cosine {cosine:.2f}): "
-            f"a similarity {mark.value * math.log(100):.2g} lower already weighs a hundredth, so nothing asks "
+            f"a similarity {mark.value * math.log(100):.2g} lower already weighs a hundredth: nothing asks "
             "for more room."
         )
     else:

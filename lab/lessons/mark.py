@@ -108,7 +108,7 @@ def normalised(bars: Prediction) -> np.ndarray:
 
 
 def histogram_shares(question: Question, recording: Recording) -> np.ndarray:
-    """The run's last histogram in the sketch's bars, as shares; the end bars hold what lies beyond the axis."""
+    """The run's last histogram in the sketch's bars, as shares; the end bars hold what is beyond the axis."""
     middles, counts = bins(recording.frames[-1], question.side)
     place = np.clip(np.digitize(middles, question.edges()) - 1, 0, question.bins - 1)
     shares = np.bincount(place, weights=counts, minlength=question.bins)

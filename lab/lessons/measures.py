@@ -147,16 +147,18 @@ def mean_norm(recording: Recording, step: int | None = None) -> float:
     return float(np.linalg.norm(embeddings(frame), axis=1).mean())
 
 
-def negatives_seen(recording: Recording, floor: float = 0.01, step: int | None = None) -> float:
-    """Mean share of an anchor's negatives in the batch whose weight exceeds `floor` of its heaviest one's."""
-    batch = (recording.frames[-1] if step is None else recording.at(step)).batch
-    weights, negative = batch.weights.astype(np.float64), ~batch.positive
-    np.fill_diagonal(negative, val=False)
-    weights[~negative] = 0
-    largest = weights.max(axis=1, keepdims=True)
-    moved = (largest[:, 0] > 0) & negative.any(axis=1)
-    seen = (weights > floor * largest).sum(axis=1)[moved] / negative.sum(axis=1)[moved]
-    return float(seen.mean()) if moved.any() else math.nan
+def negatives_seen(recording: Recording, floor: float = 0.01) -> float:
+    """Mean share of a probe sample's negatives that weigh more than `floor` times its heaviest one.
+
+    A softmax loss weighs a negative of cosine similarity s by exp(s / tau), with the temperature in force.
+    """
+    frame = recording.frames[-1]
+    tau = next(mark.value for mark in frame.marks if mark.kind == "temperature")
+    unit, shares = directions(embeddings(frame)), []
+    for anchor, label in zip(unit, recording.labels, strict=True):
+        close = unit[recording.labels != label] @ anchor
+        shares.append(float((close > close.max() + tau * math.log(floor)).mean()))
+    return float(np.mean(shares))
 
 
 def positives_per_anchor(recording: Recording) -> float:
