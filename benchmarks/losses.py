@@ -66,22 +66,27 @@ def ours(name: str, rows: int, two_views: bool = False) -> Call:
     return _step(lambda z: loss(z, **second), x)
 
 
-def pml(name: str, rows: int) -> Call | None:
-    """The same of pytorch-metric-learning, with our options; None where there is none."""
-    spelling = catalog.get(name).pml
-    if spelling is None or not _installed("pytorch_metric_learning"):
-        return None
+def pml_loss(name: str) -> Any:
+    """The loss in pytorch-metric-learning with our options; None where there is none."""
     cls = catalog.get(name)
+    if cls.pml is None or not _installed("pytorch_metric_learning"):
+        return None
     options = {needed: GIVEN[needed] for needed in cls.required}
     options |= {option: param.default for option, param in cls.params.items()}
-    spelt = {spelling.renamed.get(option, option): value for option, value in options.items()}
+    spelt = {cls.pml.renamed.get(option, option): value for option, value in options.items()}
     spelt.pop("", None)
-    theirs = getattr(importlib.import_module("pytorch_metric_learning.losses"), spelling.class_name)
+    theirs = getattr(importlib.import_module("pytorch_metric_learning.losses"), cls.pml.class_name)
+    return theirs() if "two views" in cls.needs else theirs(**spelt)
+
+
+def pml(name: str, rows: int) -> Call | None:
+    """A training step of that loss; None where there is none."""
+    loss = pml_loss(name)
+    if loss is None:
+        return None
     x, y = batch(rows)
-    if "two views" in cls.needs:
-        loss = theirs()
+    if "two views" in catalog.get(name).needs:
         return _step(lambda z: loss(z, ref_emb=x.flip(0)), x)
-    loss = theirs(**spelt)
     return _step(lambda z: loss(z, y), x)
 
 

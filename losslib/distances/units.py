@@ -57,10 +57,15 @@ class _UnitRows(torch.autograd.Function):
             grad = grads[0]
             across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
             return across.div_(norm.to(across.dtype)).to(x.dtype), None
-        unit, norm, scale = _unit_and_norm(x)  # from x, so that this can be differentiated again
-        grad = grads[0].to(unit.dtype)
-        across = (grad - unit * (grad * unit).sum(1, keepdim=True)) / norm
-        return (across if scale is None else across / scale).to(x.dtype), None
+        return back_through_units(x, grads[0]), None  # from x, so that this can be differentiated again
+
+
+def back_through_units(x: Tensor, grad: Tensor) -> Tensor:
+    """The gradient by the rows x (N, D) from that by their unit rows."""
+    unit, norm, scale = _unit_and_norm(x)
+    grad = grad.to(unit.dtype)
+    across = (grad - unit * (grad * unit).sum(1, keepdim=True)) / norm
+    return (across if scale is None else across / scale).to(x.dtype)
 
 
 def norms(x: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
@@ -232,9 +231,12 @@ def _circle(loss: Any) -> float:
     return span
 
 
-@cache
 def kernels() -> dict[type, Kernel]:
     """The fused forms by class of loss."""
+    return _KERNELS
+
+
+def _table() -> dict[type, Kernel]:
     softmax, hinges, in_blocks = dense_softmax, dense_hinges, blocked_softmax_losses
     by_temperature = _softmax("temperature", inverse=True)
     spans_two = _bounded(_by_temperature)
@@ -267,3 +269,6 @@ def kernels() -> dict[type, Kernel]:
         losses.InstanceLoss: Kernel(softmax.instance, _softmax("gamma"), own=_own_places),
         losses.NPairsLoss: Kernel(None, _parts, first_pairs.n_pairs),
     }
+
+
+_KERNELS = _table()

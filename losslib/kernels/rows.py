@@ -12,7 +12,7 @@ from torch import Tensor
 
 from losslib.distances import Distance
 from losslib.distances.exact import widen
-from losslib.distances.units import norms, unit_rows
+from losslib.distances.units import back_through_units, norms, unit_rows
 
 
 class Rows:
@@ -59,14 +59,7 @@ class Rows:
         if not self.normalised:
             return grad.to(self.given.dtype)
         if self.norm is None:  # double precision, whose squares may overflow
-            return _back_through_units(self.given, grad)
+            return back_through_units(self.given, grad)
         unit = self.unit if grad.dtype == self.given.dtype else self.wide
         across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
         return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)
-
-
-def _back_through_units(x: Tensor, grad: Tensor) -> Tensor:
-    with torch.enable_grad():
-        leaf = x.detach().requires_grad_()
-        (found,) = torch.autograd.grad(unit_rows(leaf), leaf, grad)
-    return found
