@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from losslib.params import Param
@@ -72,29 +73,46 @@ def pml_snippet(cls: type[Any]) -> tuple[str, str]:
     if cls.pml is None:
         return "", "pytorch-metric-learning has no counterpart of this loss."
     renamed = cls.pml.renamed
-    angles = {name: param for name, param in cls.params.items() if param.unit == "radians"}
-    own = arguments(cls) | {name: f"{math.degrees(param.default):.9g}" for name, param in angles.items()}
-    given = {renamed.get(name, name): text for name, text in own.items()}
+    imports, made = pml_call(cls, arguments(cls), {name: param.default for name, param in cls.params.items()})
+    lines = [
+        f"from pytorch_metric_learning import {', '.join(imports)}",
+        "",
+        f"loss_func = {made}",
+        called_on(cls, cls.pml.labels),
+    ]
+    missing = [name for name, theirs in renamed.items() if not theirs]
+    said = [f"It has no counterpart of {' and '.join(f'`{name}`' for name in missing)}."] if missing else []
+    said += [f"There `{renamed.get(name, name)}` is in degrees." for name in angles(cls)]
+    if "pytorch-metric-learning" in paragraphs(cls).get(DIFFERENCES, ""):
+        said.append(f"The two do not agree everywhere: see {DIFFERENCES.lower()}.")
+    return "\n".join(lines), " ".join(said)
+
+
+def angles(cls: type[Any]) -> list[str]:
+    """Options that are in radians here, and in degrees there."""
+    return [name for name, param in cls.params.items() if param.unit == "radians"]
+
+
+def pml_call(cls: type[Any], given: dict[str, str], values: Mapping[str, Any]) -> tuple[list[str], str]:
+    """What pytorch-metric-learning's modules are called that are imported, and the call that makes the loss.
+
+    Args:
+        cls: has a spelling there.
+        given: every argument as Python code in our spelling.
+        values: the options' values.
+    """
+    renamed = cls.pml.renamed
+    own = given | {name: f"{math.degrees(values[name]):.9g}" for name in angles(cls)}
+    theirs = {renamed.get(name, name): text for name, text in own.items()}
     imports = ["losses"]
     for kind, package in (("distance", "distances"), ("reducer", "reducers")):
         part = getattr(cls, f"default_{kind}")() if kind in cls.parts else None
         if part is not None:
             imports.append(package)
             options = [f"{n}={value(p, getattr(part, n))}" for n, p in part.params.items()]
-            given[kind] = f"{package}.{type(part).__name__}({', '.join(options)})"
-    written = [f"{name}={text}" for name, text in given.items() if name]
-    lines = [
-        f"from pytorch_metric_learning import {', '.join(sorted(imports))}",
-        "",
-        f"loss_func = {called('losses', cls.pml.class_name, written)}",
-        called_on(cls, cls.pml.labels),
-    ]
-    missing = [name for name, theirs in renamed.items() if not theirs]
-    said = [f"It has no counterpart of {' and '.join(f'`{name}`' for name in missing)}."] if missing else []
-    said += [f"There `{renamed.get(name, name)}` is in degrees." for name in angles]
-    if "pytorch-metric-learning" in paragraphs(cls).get(DIFFERENCES, ""):
-        said.append(f"The two do not agree everywhere: see {DIFFERENCES.lower()}.")
-    return "\n".join(lines), " ".join(said)
+            theirs[kind] = f"{package}.{type(part).__name__}({', '.join(options)})"
+    written = [f"{name}={text}" for name, text in theirs.items() if name]
+    return sorted(imports), called("losses", cls.pml.class_name, written)
 
 
 def arguments(cls: type[Any]) -> dict[str, str]:

@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+import segno
 from streamlit.testing.v1 import AppTest
 
 from lab.opened import as_file, open_run
 from tests.ui.test_pages import LIGHT, healthy, wait
 from ui.server import scheduler
+from ui.sharing import qr_code
+from ui.take_home import curves_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 MARGIN = "ContrastiveLoss.neg_margin"
@@ -152,3 +155,32 @@ def test_a_broken_file_is_a_sentence_and_the_run_stays(trained, monkeypatch):
     healthy(at, "broken file")
     assert "notes.npz: This is no run file" in at.warning[0].value
     assert (run.state, run.step) == ("finished", 12)
+
+
+def test_curves_and_scripts_can_be_taken_home(trained):
+    at, run = trained(loss="NTXentLoss")
+    labels = [button.label for button in at.get("download_button")]
+    assert [label for label in labels if label not in ("HTML", "CSV")] == [
+        "Save run",
+        "Curves as CSV",
+        "Script with losslib",
+        "Script with pytorch-metric-learning",
+    ]
+    head, *rows = curves_csv(run.recording).splitlines()
+    assert head.startswith("step,loss,active_share,")
+    assert [row.split(",")[0] for row in rows] == [*map(str, range(11)), "12"]
+    third = dict(zip(head.split(","), rows[3].split(","), strict=True))
+    assert float(third["loss"]) == pytest.approx(run.recording.at(3).loss, rel=1e-8)
+    assert third["map_at_r"] == "", "MAP@R belongs to every tenth frame"
+    [command] = [code.value for code in at.code if code.value.startswith("python -m lab.run")]
+    assert "--loss NTXentLoss" in command
+
+
+def test_a_long_link_has_no_qr_code_and_a_short_one_is_read_as_what_it_is():
+    address = "http://school.example/train?data=blobs&loss=NTXentLoss&NTXentLoss.temperature=0.1&step=120"
+    drawn = qr_code(address)
+    assert drawn.count("<svg") == 1
+    assert "<script" not in drawn
+    size = segno.make(address, error="l", micro=False).symbol_size(border=4)[0]
+    assert f'viewBox="0 0 {size} {size}"' in drawn
+    assert 'fill="#fff"' in drawn, "white behind it, so that it reads in the dark theme"
