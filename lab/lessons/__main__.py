@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lab.config import RunConfig
 from lab.lessons import Lesson, lessons
 from lab.lessons.mark import right_choice
-from lab.lessons.measures import measured, shown
+from lab.lessons.measures import NEED_EMBEDDINGS, measured, shown
 from lab.lessons.question import CHOICE
 from lab.recording import Recording
 from lab.run import Run
@@ -56,8 +57,11 @@ def train(lesson: Lesson, seed: int) -> dict[str, Recording]:
 
 
 def make(lesson: Lesson) -> None:
-    """Write the recordings of its own seed."""
+    """Write the recordings of its own seed, without embeddings where the map or the curves say it all."""
+    needed = {one.get("run", "a") for one in lesson.measures.values() if one["of"] in NEED_EMBEDDINGS}
     for name, recording in train(lesson, 0).items():
+        if name not in needed or recording.config.dim == 2:
+            recording.frames = [replace(frame, embeddings=None) for frame in recording.frames]
         file = lesson.recording_file(name)
         recording.save(file)
         print(f"{file.name}: {len(recording)} frames, {file.stat().st_size / 1000:.0f} kB, {recording.state}")

@@ -197,6 +197,7 @@ MEASURES: dict[str, Measure] = {
     "threshold_gap": threshold_gap,
     "chance": chance,
 }
+NEED_EMBEDDINGS = ("same_neighbour", "mean_norm", "negatives_seen", "threshold_gap")
 BETWEEN: dict[str, Callable[[float, float], float]] = {
     "difference": lambda first, second: first - second,
     "ratio": lambda first, second: first / second if second else math.inf,

@@ -9,13 +9,15 @@ from ui.learn import gallery, lesson, link, moment, room
 
 # On a projector: larger type, no sidebar, no caption under the title.
 PROJECTOR = """
-[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none; }
-.stMainBlockContainer { padding: 1rem 2.5rem; }
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none; }
+.stMainBlockContainer { padding: 1.2rem 2.5rem; }
 [data-testid="stMarkdownContainer"] p, [data-testid="stMarkdownContainer"] li,
 [data-testid="stMarkdownContainer"] td, [data-testid="stWidgetLabel"] p { font-size: 1.45rem; }
 [data-testid="stMarkdownContainer"] p { line-height: 1.4; }
 [data-testid="stCaptionContainer"] p { font-size: 1.1rem; }
-h1 { font-size: 2.4rem; } h3 { font-size: 2rem; }
+[data-testid="stHeading"] h1 { font-size: 1.6rem; padding: 0; }
+[data-testid="stHeading"] h3 { font-size: 2.2rem; }
+@media (max-width: 640px) { .stMainBlockContainer { padding: 1rem; } }
 button p { font-size: 1.3rem; }
 :focus-visible { outline: 3px solid currentColor; outline-offset: 2px; }
 """
@@ -78,18 +80,26 @@ def overview() -> None:
     if done:
         st.progress(len(done) / len(lessons()), text=f"{len(done)} of {len(lessons())} done")
         st.caption("Your progress is in the address of this page and nowhere else: keep the link to keep it.")
-    for number, one in enumerate(lessons(), 1):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                f"{number}. {one.title}",
-                key=f"learn open {one.name}",
-                icon=":material/check_circle:" if one.name in done else ":material/school:",
-                on_click=link.go,
-                kwargs={link.LESSON: one.name},
-                help=one.idea,
-            )
-            if one.name in done:
-                st.caption("done")
+    numbered = list(enumerate(lessons(), 1))
+    for row in range(0, len(numbered), 2):
+        for column, (number, one) in zip(st.columns(2), numbered[row : row + 2], strict=False):
+            with column.container(border=True, height="stretch"):
+                is_done = one.name in done
+                st.button(
+                    f"{number}. {one.title}{', done' if is_done else ''}",
+                    key=f"learn open {one.name}",
+                    icon=":material/check_circle:" if is_done else ":material/school:",
+                    on_click=link.go,
+                    kwargs={link.LESSON: one.name},
+                    help="Opens the lesson",
+                )
+                st.caption(first_sentence(one.idea))
+
+
+def first_sentence(text: str) -> str:
+    """The text up to its first full stop or colon that a space follows."""
+    ends = [place for place in (text.find(". "), text.find(": ")) if place > 0]
+    return f"{text[: min(ends)]}." if ends else text
 
 
 def tools(question: str) -> None:
