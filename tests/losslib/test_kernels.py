@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from losslib import distances, reducers
-from losslib.kernels import plain
+from losslib.kernels import blocked_softmax, plain
 from losslib.kernels.choice import kernels
 
 ON_A_TIE = {"ContrastiveLoss", "MarginLoss"}  # a zero row is at distance 1, their default margin
@@ -160,3 +160,18 @@ def test_equals_the_plain_form(name: str, options: dict[str, Any], rows_: int) -
             torch.testing.assert_close(
                 a, b, rtol=1e-10, atol=limit, msg=lambda m, k=kind, w=what: f"{k} {w}: {m}"
             )
+
+
+@pytest.mark.parametrize(
+    "name", ["SupConLoss", "NTXentLoss", "DecoupledContrastiveLoss", "MultiSimilarityLoss", "CircleLoss"]
+)
+def test_tiles_computed_again_for_the_gradient(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked_softmax, "STORED", 300)  # in place of 4096 rows
+    monkeypatch.setattr(blocked_softmax, "_WIDE", 260)
+    loss = made(name, {})
+    for y in (classes(600, 5), unbalanced(600), classes(600, 300)):
+        x = rows(600, 1, 40)
+        fused = call(loss, x, y)
+        with plain():
+            expected = call(loss, x, y)
+        torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
