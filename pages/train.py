@@ -11,6 +11,7 @@ SUMMARY = "Watch an encoder learn with a metric loss; turn its margin or tempera
 
 with page(TITLE, SUMMARY):
     from ui import link, recordings, session, train, undo
+    from ui.advice import advice_section
     from ui.figures import paused_figures
     from ui.live.panel import live_panel
 
@@ -46,4 +47,5 @@ with page(TITLE, SUMMARY):
                 on_command=session.act,
                 on_moment=session.show_moment,
             )
+            advice_section(run)
             paused_figures(run)

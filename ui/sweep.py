@@ -21,6 +21,7 @@ from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
 from ui import choice, sweep_views
+from ui.advice import for_sweep
 from ui.controls import control
 
 PREFIX = "sweep"
@@ -131,6 +132,7 @@ def option_values(loss: str) -> dict[str, tuple[str, Param, str]]:
         help=f"Separated by commas. {param.meaning[:1].upper()}{param.meaning[1:]}; accepts "
         f"{param.describe()}.",
     )
+    for_sweep(loss, name, param, f"{PREFIX}.{loss}.{name}")
     return {f"{loss}.{name}": (text, param, loss)}
 
 
