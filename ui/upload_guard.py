@@ -101,7 +101,8 @@ class UploadGuard:
 
         async def next_part() -> Message:
             try:
-                return await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    return await receive()
             except TimeoutError:
                 return {"type": "http.disconnect"}
 

@@ -155,8 +155,10 @@ class Viewer:
         self.wake.set()
         last_frame = last_state = 0.0
         while True:
+            # Not wait_for: in Python 3.11 it can swallow a cancellation, and the viewer would stay for ever.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.wake.wait(), timeout=STATE_SECONDS)
+                async with asyncio.timeout(STATE_SECONDS):
+                    await self.wake.wait()
             self.wake.clear()
             # Said again and again: a blip of the session's own connection makes the run an orphan.
             self.run.attach(self.id)
