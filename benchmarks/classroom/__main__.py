@@ -61,9 +61,9 @@ def main() -> None:
     with server() as (port, process):
         address = f"http://127.0.0.1:{port}"
         found, wrong = measure(address, process, given.sessions, 60 * given.minutes, not given.no_browser)
-    print(table(found))
-    for sentence, count in wrong.items():
-        print(f"{count} x {sentence}")
+        print(table(found), flush=True)
+        for sentence, count in wrong.items():
+            print(f"{count} x {sentence}", flush=True)
     if given.json:
         given.json.write_text(json.dumps({"figures": found, "wrong": wrong}, indent=1), encoding="utf-8")
 
