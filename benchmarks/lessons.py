@@ -15,49 +15,58 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from lab.config import RunConfig
 from lab.lessons import Lesson, lessons
 from lab.lessons.mark import mark
 from lab.lessons.question import CHOICE, NUMBER
+from lab.phases import OneStep
+from lab.recording import Recording
 from lab.run import Run
 
 Runs = dict[str, "Watched"]
+Answer = Any  # a number, or the shares of a sketch
 EDGE = 1.0  # a number this near to the end of its tolerance may be called either way
 
 
 class Watched:
     """A run that is trained to its end, with what its steps themselves say."""
 
-    def __init__(self, config):
+    def __init__(self, config: RunConfig) -> None:
         self.run = Run(config)
-        self.gradients, self.active = {}, {}
+        self.gradients: dict[int, float] = {}
+        self.active: dict[int, OneStep] = {}
         self.run.start()
         while not self.run.finished:
             self.run.step()
             one = self.run.last
-            squares = [float((p.grad.double() ** 2).sum()) for p in one.trainer.encoder.parameters()]
+            assert one is not None
+            gradients = [p.grad for p in one.trainer.encoder.parameters()]
+            squares = [float((g.double() ** 2).sum()) for g in gradients if g is not None]
             self.gradients[self.run.steps_done] = sum(squares) ** 0.5
             self.active[self.run.steps_done] = one
 
-    def points(self):
+    def points(self) -> NDArray[np.float64]:
         """Embeddings of the held-out probe, float64."""
         index = torch.from_numpy(self.run.probe.index.copy())
-        return self.run.trainer.embed(index).double().numpy()
+        return np.asarray(self.run.trainer.embed(index).double().numpy())
 
-    def labels(self):
+    def labels(self) -> NDArray[np.int64]:
         return self.run.data.truth[self.run.probe.index]
 
     @property
-    def recording(self):
+    def recording(self) -> Recording:
         return self.run.recording
 
 
-def nearest(points, by):
+def nearest(points: NDArray[np.float64], by: str) -> NDArray[np.int64]:
     """Number of each row's nearest other row by Euclidean distance or by cosine."""
     found = []
     for place, point in enumerate(points):
@@ -70,20 +79,20 @@ def nearest(points, by):
     return np.array(found)
 
 
-def distances(watched, side):
+def distances(watched: Watched, side: str) -> NDArray[np.float64]:
     """Distances of all positive or negative held-out pairs, of embeddings divided by their length."""
     points, labels = watched.points(), watched.labels()
     points = points / np.linalg.norm(points, axis=1, keepdims=True)
     first, second = np.triu_indices(len(points), 1)
     wanted = (labels[first] == labels[second]) == (side == "positive")
-    return np.linalg.norm(points[first[wanted]] - points[second[wanted]], axis=1)
+    return np.asarray(np.linalg.norm(points[first[wanted]] - points[second[wanted]], axis=1))
 
 
-def recall(watched):
+def recall(watched: Watched) -> float:
     return float((watched.labels()[nearest(watched.points(), "euclidean")] == watched.labels()).mean())
 
 
-def active_by_hand(one, margin):
+def active_by_hand(one: OneStep, margin: float) -> float:
     """Share of the ordered pairs of a batch with a gradient under contrastive loss, positive margin 0."""
     points = one.embeddings.double().numpy()
     points = points / np.linalg.norm(points, axis=1, keepdims=True)
@@ -97,24 +106,24 @@ def active_by_hand(one, margin):
     return active / counted
 
 
-def euclidean_or_cosine(runs):
+def euclidean_or_cosine(runs: Runs) -> float:
     points = runs["a"].points()
     return float((nearest(points, "euclidean") == nearest(points, "cosine")).mean())
 
 
-def margin_and_dead_zone(runs):
+def margin_and_dead_zone(runs: Runs) -> float:
     steps = runs["a"].active
     before = [active_by_hand(steps[step], 0.2) for step in (42, 44, 46, 48)]
     after = [active_by_hand(steps[step], 1.0) for step in (50, 52, 54, 56, 58)]
     return float(np.mean(after) - np.mean(before))
 
 
-def positives_only(runs):
+def positives_only(runs: Runs) -> Answer:
     counts, _ = np.histogram(distances(runs["a"], "negative"), bins=np.linspace(0, 2, 6))
-    return counts / counts.sum()
+    return np.asarray(counts / counts.sum())
 
 
-def temperature(runs):
+def temperature(runs: Runs) -> float:
     """From the formula: exp(s / tau) over its largest, counted where it exceeds 0.01."""
     points, labels, shares = runs["a"].points(), runs["a"].labels(), []
     points = points / np.linalg.norm(points, axis=1, keepdims=True)
@@ -126,7 +135,7 @@ def temperature(runs):
     return float(np.mean(shares))
 
 
-def hard_semihard_easy(runs):
+def hard_semihard_easy(runs: Runs) -> float:
     trained = recall(runs["a"])
     fresh = Run(runs["a"].run.config)  # not yet trained
     points = fresh.trainer.embed(torch.from_numpy(fresh.probe.index.copy())).double().numpy()
@@ -134,32 +143,32 @@ def hard_semihard_easy(runs):
     return trained - float((labels[nearest(points, "euclidean")] == labels).mean())
 
 
-def dcl_small_batches(runs):
+def dcl_small_batches(runs: Runs) -> float:
     half = range(50, 101)
     with_positive, without = (np.mean([runs[name].gradients[step] for step in half]) for name in "ab")
     return float(without / with_positive)
 
 
-def beta(runs):
+def beta(runs: Runs) -> float:
     return 100 * float((distances(runs["a"], "negative") > 1.4).mean())
 
 
-def one_threshold(runs):
+def one_threshold(runs: Runs) -> float:
     cosine = 1 - distances(runs["a"], "positive") ** 2 / 2
     return float((cosine > 0.9).mean())
 
 
-def labels_or_views(runs):
+def labels_or_views(runs: Runs) -> float:
     return recall(runs["a"])
 
 
-def normalised_or_not(runs):
+def normalised_or_not(runs: Runs) -> float:
     fresh = Run(runs["a"].run.config)
     first = fresh.trainer.embed(torch.from_numpy(fresh.probe.index.copy())).double().norm(dim=1).mean()
     return float(np.linalg.norm(runs["a"].points(), axis=1).mean() / float(first))
 
 
-ANSWERS: dict[str, Callable[[Runs], object]] = {
+ANSWERS: dict[str, Callable[[Runs], Answer]] = {
     function.__name__: function
     for function in (
         euclidean_or_cosine,
@@ -176,7 +185,7 @@ ANSWERS: dict[str, Callable[[Runs], object]] = {
 }
 
 
-def agrees(lesson: Lesson, answer, recordings) -> tuple[bool, str]:
+def agrees(lesson: Lesson, answer: Answer, recordings: Mapping[str, Recording]) -> tuple[bool, str]:
     """Whether marks and answer agree, and the answer in words."""
     question = lesson.question
     if question.kind == CHOICE:

@@ -129,10 +129,8 @@ def buttons(found: Moment, made: trainer.Series) -> None:
 
 def again(made: trainer.Series) -> None:
     """The moment as the link has it."""
-    try:
+    with trainer.told():
         trainer.show(made, "moment")
-    except ParameterError as error:
-        st.session_state[trainer.NOTICE] = str(error)
 
 
 def make() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -122,11 +123,20 @@ def advance(made: Series) -> bool:
         return True
     if run.state not in ENDED or run.recording is None or not made.now:
         return False
-    run.recording.reason = run.reason or run.recording.reason
-    made.recordings[made.now] = run.recording
+    made.recordings[made.now] = copied(run.recording, run.reason)
     if made.next:
         show(made, made.next)
     return True
+
+
+def copied(recording: Recording, reason: str = "") -> Recording:
+    """The recording as it is now: its run may be trained on, and the mark is that of the lesson's steps."""
+    made = Recording(recording.config, recording.probe, recording.labels, recording.class_names)
+    made.frames, made.chance = recording.frames, recording.chance
+    made.restore_curves(recording.curves())
+    made.state, made.reason = recording.state, reason or recording.reason
+    made.provenance = recording.provenance
+    return made
 
 
 def follow(made: Series) -> None:
@@ -163,20 +173,25 @@ def press(name: str) -> None:
     """Play, pause or step the page's run."""
     run = run_here()
     if run is not None:
-        try:
+        with told():
             command(run, name)
-        except ParameterError as error:
-            st.session_state[NOTICE] = str(error)
 
 
 def turn(option: str, key: str) -> None:
     """A control of the page was turned: the change holds from the next step on."""
     run, value = run_here(), st.session_state.get(key)
     if run is not None and value is not None:
-        try:
+        with told():
             run.change(option, value)
-        except ParameterError as error:
-            st.session_state[NOTICE] = str(error)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """A refusal becomes a sentence on the page instead of an error."""
+    try:
+        yield
+    except ParameterError as error:
+        st.session_state[NOTICE] = str(error)
 
 
 def tell() -> None:
@@ -191,6 +206,10 @@ def panel(step: int | None = None) -> None:
     Args:
         step: shown first; None for the newest.
     """
+    made = st.session_state.get(SERIES)
+    if run_here() is None and made is not None and made.now:
+        with told():  # the server dropped it while nobody looked
+            show(made, made.now)
     run = run_here()
     if run is None:
         return

@@ -1,0 +1,201 @@
+"""The Learn page: no answer before a prediction, the mark from the run, cures, lesson links, rooms."""
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from lab.lessons import get, lessons
+from lab.lessons.failures import failures
+from ui.learn.room import rooms
+from ui.server import scheduler
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def opened():
+    before = {run.token for run in scheduler().runs}
+
+    def open_learn(**query):
+        at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+        at.switch_page("pages/learn.py")
+        for key, value in query.items():
+            at.query_params[key.replace("_", ".", 1)] = value
+        return at.run()
+
+    yield open_learn
+    for run in scheduler().runs:
+        if run.token not in before:
+            scheduler().close(run.token)
+
+
+def button(at, label):
+    return next((one for one in at.button if one.label == label), None)
+
+
+def said(at):
+    kinds = ("markdown", "caption", "success", "info", "warning", "error")
+    return " ".join(one.value for kind in kinds for one in at.get(kind))
+
+
+def until(at, condition, what):
+    """Runs the script again, as the page's own timer does, until the condition holds."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert not at.exception
+        if condition(at):
+            return at
+        time.sleep(0.1)
+        at.run()
+    raise AssertionError(f"waited for {what}: {said(at)}")
+
+
+def test_the_page_lists_every_lesson_and_failure(opened):
+    at = opened(learn_done="beta.temperature")
+    labels = [one.label for one in at.button]
+    for number, lesson in enumerate(lessons(), 1):
+        done = ", done" if lesson.name in ("beta", "temperature") else ""
+        assert f"{number}. {lesson.title}{done}" in labels
+    assert "Your progress is in the address of this page and nowhere else" in said(at)
+    at = opened(learn_part="failures")
+    assert {failure.title for failure in failures()} <= {one.label for one in at.button}
+
+
+def test_nothing_is_trained_or_told_before_a_prediction(opened):
+    runs = len(scheduler().runs)
+    at = opened(learn_lesson="margin_and_dead_zone")
+    lesson = get("margin_and_dead_zone")
+    assert button(at, "Predict and run").disabled
+    assert len(scheduler().runs) == runs
+    assert "learn.token" not in at.session_state
+    assert lesson.question.why not in said(at)
+    assert "Take away" not in said(at)
+    at.radio[0].set_value(0).run()
+    button(at, "Predict and run").click().run()
+    assert "You predicted: **it falls by more than 10 points**" in said(at)
+    assert lesson.question.why not in said(at)
+    until(at, lambda page: "Take away" in said(page), "the mark")
+    assert "**Not quite.**" in said(at)
+    assert "The answer is: it rises by more than 10 points." in said(at)
+    assert "learn.done" not in at.query_params
+    button(at, "Predict again").click().run()
+    assert lesson.question.why not in said(at)
+    at.radio[0].set_value(2).run()
+    button(at, "Predict and run").click().run()
+    until(at, lambda page: "Take away" in said(page), "the second mark")
+    assert "**Right.**" in said(at)
+    assert at.query_params["learn.done"] == "margin_and_dead_zone"
+
+
+def test_a_recorded_lesson_is_marked_at_once_and_another_seed_trains(opened):
+    at = opened(learn_lesson="hard_semihard_easy")
+    at.radio[0].set_value(1).run()
+    button(at, "Predict and run").click().run()
+    assert "**Right.** Measured: +0 points." in said(at)
+    run = scheduler().get(at.session_state["learn.token"])
+    assert run.shown is not None
+    button(at, "Train it with another seed").click().run()
+    assert "Take away" not in said(at)
+    until(at, lambda page: "Take away" in said(page), "three runs")
+    assert "**Right.** Measured: +0 points." in said(at)
+    assert run.config.seed == 1
+    shown = next(one for one in at.get("button_group") if one.label == "Run shown below")
+    shown.set_value("a").run()
+    assert run.config.miner_values["type_of_triplets"] == "easy"
+
+
+def test_numbers_and_sketches_are_asked_for(opened):
+    at = opened(learn_lesson="beta")
+    assert button(at, "Predict and run").disabled
+    at.number_input[0].set_value(60.0).run()
+    assert not button(at, "Predict and run").disabled
+    at = opened(learn_lesson="positives_only")
+    assert button(at, "Predict and run").disabled
+    assert len(at.slider) == 5
+    at.slider[0].set_value(100).run()
+    assert not button(at, "Predict and run").disabled
+
+
+def test_a_failure_is_named_and_the_button_cures_it(opened):
+    at = opened(learn_part="failures", learn_failure="no_positives")
+    until(at, lambda page: page.error, "the detector")
+    assert "No positive pair in the batch" in at.error[0].value
+    button(at, "Draw 4 samples from each class").click().run()
+    until(at, lambda page: page.success, "the cure")
+    assert at.success[0].value == "Cured: the detector finds it no more."
+    table = next(one.value for one in at.markdown if one.value.startswith("| At the last step"))
+    assert "| Alignment |" in table
+
+
+def test_a_linked_moment_is_frozen_and_opens_after_the_prediction(opened):
+    at = opened(
+        learn_part="moment",
+        learn_run="data=blobs~blobs.points=200~batch=32~loss=NTXentLoss~steps=30",
+        learn_step="6",
+        learn_show="Play,temperature",
+        learn_ask="Will it spread?",
+        learn_answers="yes~no",
+    )
+    run = scheduler().get(at.session_state["learn.token"])
+    until(at, lambda _: run.state == "paused", "the moment")
+    assert run.step == 6
+    assert button(at, "Play") is None
+    assert len(at.number_input) == 0
+    at.radio[0].set_value("yes").run()
+    button(at, "Predict").click().run()
+    assert [one.label for one in at.number_input] == ["Temperature"]
+    assert {one.label for one in at.button} & {"Play", "Pause", "Step", "Reset"} == {"Play"}
+    at.number_input[0].set_value(0.5).run()
+    button(at, "Play").click().run()
+    until(at, lambda _: run.state == "finished", "the end")
+    assert [(event.name, event.value) for event in run.config.events] == [("temperature", 0.5)]
+
+
+def test_a_link_is_composed_from_the_train_page(opened):
+    at = opened(learn_part="make")
+    assert "There is no run in this tab yet" in said(at)
+    at.switch_page("pages/train.py")
+    for key, value in {"data": "blobs", "blobs.points": "200", "loss": "NTXentLoss"}.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page("pages/learn.py")
+    at.query_params.clear()
+    at.query_params["learn.part"] = "make"
+    at.run()
+    at.text_input[0].set_value("What is next?").run()
+    link = at.code[0].value
+    for part in ("learn.part=moment", "blobs.points%3D200", "learn.ask=What+is+next%3F", "Play,Pause,Reset"):
+        assert part in link
+    at.text_area[0].set_value("only one").run()
+    assert "2 to 5 answers" in said(at)
+
+
+def test_a_presenter_sees_what_a_room_predicts(opened):
+    teacher = opened(learn_lesson="margin_and_dead_zone")
+    button(teacher, "Present").click().run()
+    assert teacher.query_params["present"] == "1"
+    button(teacher, "Open a room").click().run()
+    code = teacher.query_params["learn.room"]
+    assert f"learn.room={code}" in teacher.code[0].value
+    assert "present" not in teacher.code[0].value
+    student = opened(learn_lesson="margin_and_dead_zone", learn_room=code)
+    assert "counted without a name" in said(student)
+    student.radio[0].set_value(1).run()
+    button(student, "Predict and run").click().run()
+    teacher.run()
+    assert "**1** of 1 in the room have predicted" in said(teacher)
+    assert rooms().counts(code, "margin_and_dead_zone").answers == {"it stays within 10 points": 1}
+    button(teacher, "Close the room").click().run()
+    student.run()
+    assert f"There is no room {code} any more" in said(student)
+
+
+def test_a_link_that_asks_for_nonsense_is_answered_in_sentences(opened):
+    at = opened(learn_part="nowhere", learn_lesson="betta", learn_seed="-1", learn_room="x", present="yes")
+    text = said(at)
+    for part in ("nowhere", "did you mean beta", "a room's code has 6", "present must be 0 or 1"):
+        assert part in text or part.capitalize() in text
+    assert "Traceback" not in text
+    assert not at.exception
