@@ -64,4 +64,5 @@ class P2SGradLoss(CosineProxyLoss):
         """`loss`, already reduced."""
         cosines = self.cosines(x, weight)
         target = torch.zeros_like(cosines).scatter(1, labels.unsqueeze(1), 1.0)
-        return {"loss": reduced_term((cosines - target).square().sum() / max(cosines.numel(), 1))}
+        value = F.mse_loss(cosines, target) if cosines.numel() else cosines.sum()
+        return {"loss": reduced_term(value)}
