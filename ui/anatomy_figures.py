@@ -26,6 +26,7 @@ from lab.scenes import scenes_of
 from lab.settings import sentence
 from losslib.base import PairLoss
 from ui.anatomy import AUTO, EXAMPLE, FEW, RUN, doors, family_controls, free_class
+from ui.figures.show import save
 from ui.home import theme
 from ui.reference import plain
 from ui.session import present_run
@@ -115,6 +116,7 @@ def pair(shown: Shown, angle: float) -> None:
         here = {side: shown.slide.along(shown.subject, side, at) for side in SIDES}
         figure = drawn(shown.curves, here)
         st.plotly_chart(figure, key="anatomy pair", height=500, alt=" ".join(said))
+        save(figure, "anatomy pair", "anatomy-pair")
     listed(said, shown.notes)
 
 
@@ -132,6 +134,7 @@ def forces(shown: Shown) -> None:
     said = what_the_portrait_says(found)
     figure = force_portrait(found, is_dark())
     st.plotly_chart(figure, key="anatomy forces", height=425, alt=" ".join(said))
+    save(figure, "anatomy forces", "anatomy-forces")
     listed(said)
 
 
@@ -152,6 +155,7 @@ def options(shown: Shown) -> None:
     said = what_the_family_says(found)
     figure = loss_family(found, what, is_dark())
     st.plotly_chart(figure, key="anatomy family", height=480, alt=" ".join(said))
+    save(figure, "anatomy family", "anatomy-family")
     listed(said)
 
 

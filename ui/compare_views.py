@@ -20,6 +20,8 @@ from lab.compare.thumbnail import image_address
 from lab.insights import insights
 from lab.sweep.cell import RUINED
 from losslib import catalog
+from ui import reports
+from ui.figures.show import show
 from ui.home import theme
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def moment(sides: Sequence[Contender]) -> None:
     maps = laid_out(recordings, step)
     show_maps(recordings, maps, titles, step)
     numbers(sides, titles, step)
+    reports.comparison_button(sides, titles, step)
     show_distances(recordings, titles, step)
     # These do not follow the slider: figures that stay the same are not drawn again.
     show_curves(recordings, titles)
@@ -120,14 +123,14 @@ def show_maps(
     recalls = [value(one, "recall_at_1", step) for one in recordings]
     said = ", ".join(f"{letter} {spelled(recall)}" for letter, recall in zip(LETTERS, recalls, strict=False))
     figure = maps_figure(tuple(recordings), tuple(titles), step, theme().palette)
-    st.plotly_chart(figure, key="compare maps", height=420, alt=f"Maps at step {step}; recall@1 {said}")
     how = "turned and mirrored" if circle else "moved, scaled, turned and mirrored"
     how += " (and each point is drawn up to 6 % in or out, so that none hides another)" if circle else ""
     count = f"{min(len(first.labels), MOST_POINTS)} of {len(first.labels)} samples"
-    st.caption(
+    words = (
         f"Step {step}: {count}, the same in every map. Each map is {how} to lie on A's as well as it can "
         f"(Procrustes), so what still differs is the losses' doing. Recall@1: {said}."
     )
+    show(figure, words, "compare maps", f"comparison-maps-{step}", 420)
 
 
 def scattered(points: Points) -> Points:
@@ -139,10 +142,26 @@ def scattered(points: Points) -> Points:
 
 def numbers(sides: Sequence[Contender], titles: Sequence[str], step: int) -> None:
     """A table: what does not depend on a loss's scale, then the loss itself and the time of a step."""
+    head, *rows = number_rows(sides, titles, step)
+    shown = [head, ["---"] * len(head), *rows]
+    st.markdown("\n".join("| " + " | ".join(cells) + " |" for cells in shown))
+    notes = findings(sides, titles, step)
+    if notes:
+        st.caption(notes)
+    with st.expander("What these numbers are"):
+        st.markdown(
+            "\n".join(f"- **{one.title}**: {glossary.define(one.title)}" for one in MEASURES)
+            + "\n- **time a step**: milliseconds of one update (sampling, encoder, loss, gradient, "
+            "optimiser) that one core spends on it, median of the steps without a frame. The runs take "
+            "turns, so whatever else the machine does slows all alike. Another machine has other times."
+        )
+
+
+def number_rows(sides: Sequence[Contender], titles: Sequence[str], step: int) -> list[list[str]]:
+    """The table's rows, its head first; the best value of a row in Markdown's bold."""
     recordings = [side.recording for side in sides]
     chance = chance_of(recordings[0])
-    head = ["", *titles, "held against"]
-    rows = [head, ["---"] * len(head)]
+    rows = [["", *titles, "held against"]]
     for measure in MEASURES:
         values = [value(one, measure.name, step) for one in recordings]
         winner = best(values, measure.better)
@@ -157,17 +176,7 @@ def numbers(sides: Sequence[Contender], titles: Sequence[str], step: int) -> Non
     shipped = any("example" in side.recording.provenance for side in sides)
     where = "recorded with this example" if shipped else "this machine, now"
     rows.append(["time a step", *times, f"{where}; median, one core"])
-    st.markdown("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
-    notes = findings(sides, titles, step)
-    if notes:
-        st.caption(notes)
-    with st.expander("What these numbers are"):
-        st.markdown(
-            "\n".join(f"- **{one.title}**: {glossary.define(one.title)}" for one in MEASURES)
-            + "\n- **time a step**: milliseconds of one update (sampling, encoder, loss, gradient, "
-            "optimiser) that one core spends on it, median of the steps without a frame. The runs take "
-            "turns, so whatever else the machine does slows all alike. Another machine has other times."
-        )
+    return rows
 
 
 def findings(sides: Sequence[Contender], titles: Sequence[str], step: int) -> str:
@@ -189,21 +198,25 @@ def show_distances(recordings: Sequence[Recording], titles: Sequence[str], step:
     distances = [catalog.get(one.config.loss).default_distance() for one in recordings]
     said = [f"{title} measures {d.title}" for title, d in zip(titles, distances, strict=True)]
     st.subheader("Distances of pairs", anchor=False)
-    st.plotly_chart(figure, key="compare distances", height=300, alt="; ".join(said))
-    st.caption(f"{'; '.join(said)}. Dashed: the loss's own thresholds. Pairs are of held-out samples.")
+    words = f"{'; '.join(said)}. Dashed: the loss's own thresholds. Pairs are of held-out samples."
+    show(figure, words, "compare distances", f"comparison-pairs-{step}", 300)
 
 
 def show_curves(recordings: Sequence[Recording], titles: Sequence[str]) -> None:
     """All runs overlaid."""
     st.subheader("Over the steps", anchor=False)
     figure = curves_figure(tuple(recordings), tuple(titles), theme().palette)
+    show(figure, curves_words(recordings, titles), "compare curves", "comparison-curves", 640)
+
+
+def curves_words(recordings: Sequence[Recording], titles: Sequence[str]) -> str:
+    """Where each run ends."""
     said = [
         f"{title} ends at recall@1 {spelled(value(one, 'recall_at_1', one.config.steps))} and MAP@R "
         f"{spelled(value(one, 'map_at_r', one.config.steps))}"
         for title, one in zip(titles, recordings, strict=True)
     ]
-    st.plotly_chart(figure, key="compare curves", height=640, alt="; ".join(said))
-    st.caption("; ".join(said) + ".")
+    return "; ".join(said) + "."
 
 
 def who_moved(
@@ -238,7 +251,8 @@ def who_moved(
         figure = moved_points(
             maps[first], laid, found, one.class_names, (titles[first], titles[second]), theme().palette
         )
-        st.plotly_chart(figure, key="compare moved", height=440, alt=f"Median move {np.median(gaps):.2f}")
+        words = f"Dots on {LETTERS[first]}, lines to where {LETTERS[second]} has the same samples."
+        show(figure, words, "compare moved", f"comparison-moved-{step}", 440)
     with right:
         st.html(listing(found, one, (LETTERS[first], LETTERS[second])))
     strangers = sum(m.neighbour_second != m.label for m in found)

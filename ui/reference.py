@@ -9,6 +9,7 @@ import streamlit as st
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
+from ui.figures.show import save
 
 SEARCH, FAMILY, LOSS = "reference.search", "reference.family", "reference.loss"
 SHOWN = "reference shown"
@@ -157,7 +158,9 @@ def curves(cls: type[Any]) -> None:
     if found.curves:
         from lab.figures.loss_curves import loss_curves as drawn
 
-        st.plotly_chart(drawn(found), key=f"curves of {cls.__name__}", height=420, alt=" ".join(said))
+        figure = drawn(found)
+        st.plotly_chart(figure, key=f"curves of {cls.__name__}", height=420, alt=" ".join(said))
+        save(figure, f"curves of {cls.__name__}", f"{cls.__name__}-curves")
     if cls.stop_gradient:
         said = (*said, f"The gradient is not the slope of the value: {cls.stop_gradient}.")
     st.caption(plain(" ".join(said)))

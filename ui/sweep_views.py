@@ -14,6 +14,8 @@ from lab.sweep.command import spelled
 from lab.sweep.picture import picture
 from lab.sweep.ranking import Ranked, ranking, spread
 from lab.sweep.results import CellResult, moments
+from ui import reports
+from ui.figures.show import show
 from ui.home import Theme, theme
 
 if TYPE_CHECKING:
@@ -71,11 +73,12 @@ def show_ranking(plan: Plan, ranked: Sequence[Ranked], done: Sequence[tuple[Cell
     st.subheader("Ranking", anchor=False)
     st.markdown(said)
     figure = sweep_ranking(ranked, chance_of(done), theme().palette)
-    st.plotly_chart(figure, key="sweep ranking", alt=said)
-    st.caption(
+    words = (
         "Held-out recall@1 and MAP@R at the last step: a dot at the mean over seeds, a bar from the least to "
         "the largest. A setting that lost a seed stands behind those that lost none."
     )
+    show(figure, words, "sweep ranking", "sweep-ranking", int(figure.layout.height or 400))
+    reports.sweep_button(plan, ranked, done)
 
 
 def summary(plan: Plan, ranked: Sequence[Ranked], done: Sequence[tuple[Cell, CellResult]]) -> str:

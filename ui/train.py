@@ -106,7 +106,7 @@ def introduce(preset: Preset | None) -> None:
 
 def buttons(run: LiveRun, wanted: RunConfig) -> None:
     """Play, Pause, Step, Reset, how fast, what takes a change back, and what leaves the page."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.button("Play", on_click=act, args=("play",), type="primary", help="Train until the last step")
         st.button("Pause", on_click=act, args=("pause",), help="Stop after the present step")
         st.button("Step", on_click=act, args=("step",), help="One batch, one gradient, one update")
@@ -127,16 +127,16 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
             list(SPEEDS),
             len(SPEEDS) - 1,
             key="speed",
-            width=150,
+            width=125,
             persist_state="session",
             help="How many steps a second: slow enough to follow by eye, or as fast as the server can.",
         )
         run.speed = SPEEDS[speed]
         undo.button(run)
         recordings.continue_button(run, wanted)
-        with st.popover("Take home"):
+        with st.popover("Take home", key="take home", on_change="rerun"):
             take_home.everything(run)
-        with st.popover("Link"):
+        with st.popover("Link", key="link", on_change="rerun"):
             sharing.link(run)
 
 

@@ -25,8 +25,17 @@ def as_csv(figure: go.Figure) -> str:
     writer.writerow(["series", *(meta.get(axis, axis) for axis in axes), *meta.get("columns", ())])
     for trace in figure.data:
         columns = [getattr(trace, axis) for axis in axes]
-        writer.writerows(rows(trace.name, columns, trace.customdata))
+        name = f"{panel}: {trace.name}" if (panel := panel_of(figure, trace)) else trace.name
+        writer.writerows(rows(name, columns, trace.customdata))
     return out.getvalue()
+
+
+def panel_of(figure: go.Figure, trace: Any) -> str:
+    """The title of the panel that a trace is drawn in, "" where there is one panel only."""
+    numbers = [int((one.xaxis or "x")[1:] or 1) for one in figure.data if hasattr(one, "xaxis")]
+    titles = [note.text for note in figure.layout.annotations if note.showarrow is False]
+    number = int((getattr(trace, "xaxis", None) or "x")[1:] or 1)
+    return str(titles[number - 1]) if max(numbers, default=1) > 1 and number <= len(titles) else ""
 
 
 def rows(name: str, columns: list[Any], extra: Any) -> Iterator[list[Any]]:
@@ -34,7 +43,7 @@ def rows(name: str, columns: list[Any], extra: Any) -> Iterator[list[Any]]:
     for i, point in enumerate(zip(*columns, strict=True)):
         if None in point:
             continue  # an entry of the legend
-        yield [name, *map(plain, point), *map(plain, () if extra is None else extra[i])]
+        yield [name, *map(plain, point), *map(plain, () if extra is None else np.ravel(extra[i]))]
 
 
 def plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Continue from here, Undo, Save run and Open run on the Train page."""
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -178,9 +179,8 @@ def test_curves_and_scripts_can_be_taken_home(trained):
 
 def test_a_long_link_has_no_qr_code_and_a_short_one_is_read_as_what_it_is():
     address = "http://school.example/train?data=blobs&loss=NTXentLoss&NTXentLoss.temperature=0.1&step=120"
-    drawn = qr_code(address)
-    assert drawn.count("<svg") == 1
-    assert "<script" not in drawn
+    drawn = base64.b64decode(qr_code(address).partition("base64,")[2].rstrip('">')).decode()
+    assert drawn.startswith("<svg")
     size = segno.make(address, error="l", micro=False).symbol_size(border=4)[0]
     assert f'viewBox="0 0 {size} {size}"' in drawn
     assert 'fill="#fff"' in drawn, "white behind it, so that it reads in the dark theme"

@@ -24,7 +24,7 @@ def show(figure: go.Figure, words: str, name: str, file: str, height: int = 400,
     """Draws a figure with its summary under it.
 
     Args:
-        figure: with a title.
+        figure: with a title, or under a heading of the page.
         words: its summary.
         name: unique on the page; the chart's key.
         file: what saved files are called, without an ending.
@@ -32,19 +32,28 @@ def show(figure: go.Figure, words: str, name: str, file: str, height: int = 400,
         choose: whether points can be chosen; then the page runs again with the choice, which is returned.
     """
     options: dict[str, Any] = {"on_select": "rerun"} if choose else {}
-    told = f"{figure.layout.title.text}. {words}"
+    title = figure.layout.title.text
+    told = f"{title}. {words}" if title else words
     state = st.plotly_chart(figure, key=f"figure {name}", height=height, alt=told, **options)
     with st.container(horizontal=True, wrap=False):
         st.markdown(words, width="stretch")
-        with st.popover("Save", type="tertiary", help="This figure as a page, or its data as a table"):
-            st.caption(SAVE)
-            take_home(figure, name, file)
+        save(figure, name, file)
     return state if choose else None
+
+
+def save(figure: go.Figure, name: str, file: str) -> None:
+    """What is under Save, for a figure that the page draws itself; see `show`."""
+    with st.popover("Save", type="tertiary", help="This figure as a page, or its data as a table"):
+        st.caption(SAVE)
+        take_home(figure, name, file)
 
 
 def take_home(figure: go.Figure, name: str, file: str) -> None:
     """Two downloads, made when somebody asks for them."""
-    for ending, make, mime in (("html", as_html, "text/html"), ("csv", as_csv, "text/csv")):
+    kinds = [("html", as_html, "text/html")]
+    if all(trace.type not in {"contour", "heatmap"} for trace in figure.data):
+        kinds.append(("csv", as_csv, "text/csv"))  # a field over the plane is no table
+    for ending, make, mime in kinds:
         st.download_button(
             ending.upper(),
             partial(make, figure),
