@@ -50,6 +50,15 @@ def offer(digest: str, maker: Callable[[int], Dataset]) -> None:
             _OFFERED.popitem(last=False)
 
 
+def offered(digest: str) -> Callable[[int], Dataset] | None:
+    """The maker of that file, which is thereby used; None when nobody brought it."""
+    with _LOCK:
+        maker = _OFFERED.get(digest)
+        if maker is not None:
+            _OFFERED.move_to_end(digest)
+    return maker
+
+
 def load(seed: int, digest: str, name: str) -> Dataset:
     """The vectors, 60 % of each class to train on. Raises ParameterError when nobody brought that file."""
     if not digest:
@@ -59,10 +68,7 @@ def load(seed: int, digest: str, name: str) -> Dataset:
         return Dataset(
             "file", vectors, pixels.labels, pixels.class_names, pixels.train, pixels.held_out, note=note
         )
-    with _LOCK:
-        maker = _OFFERED.get(digest)
-        if maker is not None:
-            _OFFERED.move_to_end(digest)
+    maker = offered(digest)
     if maker is None:
         called = f"the file {name}" if name else "a file"
         raise ParameterError(

@@ -16,6 +16,7 @@ from typing import Any
 from lab.limits import LimitError
 from lab.settings import sentence
 from lab.sweep import reporter
+from lab.sweep.carried import carrying
 from lab.sweep.job import Job, Task
 from lab.sweep.limits import SweepLimits
 from lab.sweep.pools import DaskPool, LocalPool, Pool
@@ -208,11 +209,11 @@ class Desk:
         more = (reporter.Reporter(str(path)),) if pool.shares_files else ()
         job.begin()
         try:
-            future = pool.submit(task.function, task.argument, *more)
+            future = pool.submit(carrying(task.function, task.argument), task.argument, *more)
         except Exception as error:  # a pool that broke in this moment
             _LOG.warning("a sweep's pool refused work (%s); it is renewed", type(error).__name__)
             pool.renew()
-            future = pool.submit(task.function, task.argument, *more)
+            future = pool.submit(carrying(task.function, task.argument), task.argument, *more)
         self._in_flight[task.key] = (task, future, job.address, path)
         future.add_done_callback(lambda _: self._note(task.key))
 

@@ -139,6 +139,9 @@ def doors(upload: Upload) -> None:
             query_params=query,
             help="The link also works elsewhere, once the same file was dropped there.",
         )
+        for page, label in (("compare", "Compare losses on them"), ("sweep", "Sweep over them")):
+            named = {f"{page}.{key}": value for key, value in query.items()}
+            st.page_link(f"pages/{page}.py", label=label, query_params=named)
         if upload is st.session_state.get(UPLOAD):
             st.button("Forget these files", on_click=forget, type="tertiary")
 
