@@ -36,6 +36,7 @@ def continue_button(run: LiveRun, wanted: RunConfig) -> None:
     possible = step is not None and step < last and run.state in RESTING
     st.button(
         "Continue from here",
+        key="continue",
         on_click=continue_from,
         args=(step, wanted),
         disabled=not possible,

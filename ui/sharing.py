@@ -24,9 +24,7 @@ QUIET = 4  # modules of margin that readers expect
 def link(run: LiveRun) -> None:
     """What the popover shows."""
     step = step_in_view(run)
-    moment = (
-        "Paused, it also holds the step" if step is None else f"It trains to step {step} and pauses there"
-    )
+    moment = "Paused, it also holds the step" if not step else f"It trains to step {step} and pauses there"
     st.caption(f"Opens exactly this run anywhere, with the changes made while it trained. {moment}.")
     address = link_to(run.config, step)
     st.code(address, language=None, wrap_lines=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 HISTORY, SEEN, QUIET = "undo.history", "undo.seen", "undo.quiet"
 MOST = 50
+ONE_TURN = 1.5  # seconds within which a slider's steps count as one change
 FORMER = "the run before this one"
 
 
@@ -27,11 +29,15 @@ class Change(NamedTuple):
     what: in words, as it follows "Takes back".
     before: values of the controls until then.
     run: whether a run took the place of another.
+    key: of the control that changed.
+    at: when, in seconds.
     """
 
     what: str
     before: dict[str, Any]
     run: bool = False
+    key: str = ""
+    at: float = 0.0
 
 
 def note(found: Mapping[str, str]) -> None:
@@ -46,8 +52,14 @@ def note(found: Mapping[str, str]) -> None:
     if seen is None or quiet or st.session_state.get(ENTERED):
         return
     changed = [key for key in seen if key in now and seen[key] != now[key]]
-    if changed:
-        push(Change(f"{title(changed[0])} from {spelled(seen[changed[0]])}", seen))
+    if not changed:
+        return
+    key, history, when = changed[0], st.session_state.get(HISTORY, []), time.monotonic()
+    last = history[-1] if history else None
+    if last is not None and last.key == key and when - last.at < ONE_TURN:
+        st.session_state[HISTORY] = [*history[:-1], last._replace(at=when)]
+    else:
+        push(Change(f"{title(key)} from {spelled(seen[key])}", seen, key=key, at=when))
 
 
 def note_run(what: str) -> None:
@@ -88,7 +100,7 @@ def button(run: LiveRun) -> None:
         told += " The former run comes back as it stood; the present one goes."
     elif what:
         told += " The run goes on: a knob is turned back from the next step on."
-    st.button("Undo", on_click=take_back, disabled=not what, help=told, shortcut="Ctrl+Z")
+    st.button("Undo", key="undo", on_click=take_back, disabled=not what, help=told, shortcut="Ctrl+Z")
 
 
 def take_back() -> None:

@@ -1,0 +1,61 @@
+"""A run leaves the page and comes back: continued from a step, taken back, saved, opened."""
+
+import pytest
+
+from lab.opened import open_run
+from tests.browser.panel import Panel
+
+pytestmark = pytest.mark.browser
+
+
+def test_play_scrub_continue_undo_save_open(tab, tmp_path):
+    panel = Panel(tab("/train?data=blobs&blobs.points=400&batch=32&steps=60")).wait_ready()
+    page = panel.page
+    button = page.get_by_role("button", name="Continue from here", exact=True)
+    assert button.is_disabled()
+    panel.press("Play")
+    panel.wait_state("finished")
+    panel.root.focus()
+    for _ in range(12):
+        panel.root.press("ArrowLeft")
+    panel.wait(lambda: panel.step < 40 and button.is_enabled(), "a step to continue from")
+    step = panel.step
+    slider = page.get_by_role("slider", name="Negative margin")
+    slider.focus()
+    for _ in range(10):
+        slider.press("ArrowLeft")
+    histogram = panel.root.locator("canvas.histogram")
+    page.wait_for_url("**neg_margin=0.8**")
+    panel.wait(button.is_enabled, "the step is still in view")
+    button.click()
+    panel.wait(lambda: panel.state == "finished" and panel.step == 60, "the end of the other way")
+    panel.wait(lambda: "negative margin 0.8" in histogram.get_attribute("aria-label"), "the margin at 0.8")
+
+    page.get_by_role("button", name="Take home").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save run").click()
+    file = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(file)
+    saved = open_run(file.read_bytes())
+    assert [tuple(event) for event in saved.config.events] == [(step + 1, "neg_margin", 0.8)]
+    assert saved.latest.step == 60
+    page.keyboard.press("Escape")
+
+    undo = page.get_by_role("button", name="Undo").first
+    panel.root.focus()
+    page.keyboard.press("Control+z")  # the run before, whose margin was turned for its next step
+    panel.wait(lambda: panel.step == 60 and panel.state == "finished", "the former run")
+    undo.hover()
+    page.get_by_text("Takes back: negative margin from 1.").wait_for()
+    undo.click()
+    panel.wait(lambda: "negative margin 1" in histogram.get_attribute("aria-label"), "the margin as it was")
+    panel.wait(undo.is_disabled, "nothing more to take back")
+
+    page.get_by_role("button", name="Take home").click()
+    page.locator("input[type=file]").set_input_files(file)
+    page.get_by_text("recorded to step 60").wait_for()
+    panel.wait_state("recorded")
+    panel.wait(lambda: "negative margin 0.8" in histogram.get_attribute("aria-label"), "the opened run")
+    panel.root.focus()
+    panel.root.press("Home")
+    panel.wait(lambda: panel.step == 0, "the first frame of the opened run")
