@@ -6,7 +6,7 @@ The answer here is read off the trained encoder itself in float64: all held-out 
 sample, plain loops over anchors, weights from their formula, gradient norms and active pairs counted anew.
 The mark is `lab.lessons.mark` on the recordings. They agree when every possible prediction is called right or
 wrong the same way (a number: within its tolerance of this answer, but for one point at the edges; a sketch:
-the truth itself right, and the opposite of it wrong).
+the truth itself right, and all in its rarest bar wrong).
 """
 
 from __future__ import annotations
@@ -199,9 +199,9 @@ def agrees(lesson: Lesson, answer: Answer, recordings: Mapping[str, Recording]) 
             if abs(off - question.tolerance) > EDGE:
                 fine &= mark(lesson, float(given), recordings).right == (off <= question.tolerance)
         return bool(fine), f"{answer:.0f} {question.unit}"
-    opposite = tuple(map(float, 1 - answer if answer.max() > 0.5 else answer[::-1]))
+    rarest = tuple(float(place == answer.argmin()) for place in range(len(answer)))
     fine = mark(lesson, tuple(map(float, answer)), recordings).right
-    fine &= not mark(lesson, opposite, recordings).right
+    fine &= not mark(lesson, rarest, recordings).right
     return bool(fine), f"{100 * answer[0]:.0f} % in the first bar"
 
 

@@ -38,7 +38,7 @@ def arrived() -> None:
 
 def _refused() -> list[str]:
     said = []
-    for key, text in {str(k): str(v) for k, v in st.query_params.to_dict().items()}.items():
+    for key, text in now().items():
         try:
             if key in CHECKS:
                 CHECKS[key](text)
@@ -80,12 +80,18 @@ def read(key: str, default: str = "") -> str:
 
 def write(**texts: str) -> None:
     """Texts into the link; an empty one goes. Names have _ for the dot of their key."""
-    for name, text in texts.items():
-        key = PRESENTING if name == PRESENTING else name.replace("_", ".", 1)
-        if text:
-            st.query_params[key] = text
-        elif key in st.query_params:
-            del st.query_params[key]
+    keys = {PRESENTING if name == PRESENTING else name.replace("_", ".", 1): t for name, t in texts.items()}
+    replace({**now(), **keys})
+
+
+def now() -> dict[str, str]:
+    """The whole link of the page."""
+    return {str(key): str(text) for key, text in st.query_params.to_dict().items()}
+
+
+def replace(texts: dict[str, str]) -> None:
+    """The whole link at once, so that the browser's Back is one step."""
+    st.query_params.from_dict({key: text for key, text in texts.items() if text})
 
 
 def part() -> str:
@@ -134,8 +140,5 @@ def go(**texts: str) -> None:
     Args:
         texts: keys of the link, whole, with their texts.
     """
-    for key in (PART, LESSON, FAILURE, SEED, *MOMENT_KEYS):
-        if key in st.query_params:
-            del st.query_params[key]
-    for key, text in texts.items():
-        st.query_params[key] = text
+    gone = (PART, LESSON, FAILURE, SEED, *MOMENT_KEYS)
+    replace({**{key: text for key, text in now().items() if key not in gone}, **texts})

@@ -36,7 +36,8 @@ def show() -> None:
         moment.show()
         tools(moment.name_of(moment.read_moment(link.moment_texts())[0]))
         return
-    parts()
+    if not presenting:
+        parts()
     room.membership()
     if part == link.FAILURES:
         gallery.show()

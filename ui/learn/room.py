@@ -99,7 +99,7 @@ def presenter(question: str) -> None:
             "only counts are kept, in memory, until you close the room.",
         )
         return
-    texts = {str(key): str(text) for key, text in st.query_params.to_dict().items()}
+    texts = link.now()
     texts.pop(link.PRESENTING, None)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -2,7 +2,7 @@
 const WORDS = {
   queued: "waiting for its turn on the server",
   preparing: "preparing data and encoder",
-  recorded: "a recording that came with the app: Play trains the settings shown live, from step 0",
+  recorded: "a recording: Play trains the settings shown live, from step 0",
   ready: "ready: press Play",
   running: "training",
   paused: "paused: press Play to go on",
