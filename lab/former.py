@@ -118,6 +118,11 @@ class Kept(Inquired):
             self._fork, self.checkpoints = ordered
             self.step, self._by_hand = self._fork.step, -1  # it trains on once it is there
 
+    def _let_go(self) -> None:
+        """Nothing is kept any more: the run is closed."""
+        self._fork = self._former = None
+        self.checkpoints = Checkpoints()
+
     def _as_it_stands(self) -> Former | None:
         """The run to come back to; None where nothing was trained or shown yet."""
         if self.state in ("queued", "preparing", "closed", "failed") or not (self.step or self._shown):
@@ -154,7 +159,9 @@ class Kept(Inquired):
                 return None  # reset, closed or brought back meanwhile
             if not fork.arrived:
                 done, steps = fork.done - fork.first, fork.step - fork.first
-                self.set_state("preparing", REPLAYED.format(step=fork.step, done=done, all=steps))
+                reason = REPLAYED.format(step=fork.step, done=done, all=steps)
+                if reason != self.reason:
+                    self._set("preparing", reason)
                 return None
             self._fork = None
         return fork.run

@@ -83,6 +83,7 @@ class LiveRun(Kept):
         with self._lock:
             self._run = None
             self._changes = {}
+            self._let_go()
             self._set("closed", reason)
             self.audience.leave()
 

@@ -24,7 +24,8 @@ from ui.session import present_run
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-PRESET, STEP = "preset", "step"
+PRESET, STEP, SHOW = "preset", "step", "show"
+SWITCHES = ("figures", "advice")  # of the page, that a link can turn on
 GOAL = "link.step"  # the step that the link of this visit asked for
 REFUSED = "link.refused"
 ASKED = "The link asks for something that is not possible, so the default is used."
@@ -37,6 +38,7 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
     """
     given = {key: str(value) for key, value in st.query_params.to_dict().items()}
     name, step = given.pop(PRESET, None), given.pop(STEP, None)
+    turn_on(given.pop(SHOW, ""))
     unknown = refused_preset(name, alone=not given)
     if not given and not unknown and step is None:
         recall()
@@ -48,6 +50,14 @@ def arrived() -> tuple[RunConfig, tuple[str, ...]]:
             if not is_setting(key, config):
                 del st.query_params[key]
     return config, refusals
+
+
+def turn_on(names: str) -> None:
+    """The switches that a link shows as on; what is no switch is left out."""
+    if SHOW in st.query_params:
+        del st.query_params[SHOW]
+    for name in set(names.split(",")) & {*SWITCHES}:
+        st.session_state[name] = True
 
 
 def tell(place: DeltaGenerator, refusals: tuple[str, ...], found: dict[str, str]) -> tuple[str, ...]:
@@ -168,4 +178,6 @@ def link_to(config: RunConfig, step: int | None = None) -> str:
     """The address of this page that opens exactly this run, at a step."""
     place = (st.context.url or "").partition("?")[0]
     texts = config.to_settings() | ({STEP: str(step)} if step else {})
+    if on := [name for name in SWITCHES if st.session_state.get(name)]:
+        texts[SHOW] = ",".join(on)
     return f"{place}?{urlencode(texts, safe=':,=.')}" if texts else place or "/"

@@ -21,6 +21,7 @@ from ui.session import SHOWN, act, basis, present_run, restart, shown_step, told
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lab.recording import Recording
     from lab.scheduler import LiveRun
     from losslib.params import Param
 
@@ -142,9 +143,10 @@ def value_of(key: str, text: str) -> Any:
 
 def introduce(run: LiveRun) -> None:
     """What is shown, if it is a file that somebody opened, and what differs from where it was made."""
-    recording, name = st.session_state.get(OPENED, (None, ""))
-    if recording is None or run.shown is not recording:
+    opened: tuple[Recording, str] | None = st.session_state.get(OPENED)
+    if opened is None or run.shown is not opened[0]:
         return
+    recording, name = opened
     st.info(
         " ".join(
             [

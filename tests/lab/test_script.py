@@ -26,6 +26,14 @@ OURS = {
     "two views": {"pairing": "views", "loss": "VICRegLoss", "output": "batchnorm"},
     "free points": {"encoder": "free", "lr": 0.03, "output": "layernorm"},
     "miner": {"loss": "MultiSimilarityLoss", "miner": "MultiSimilarityMiner"},
+    "semi": {"pairing": "semi", "label_fraction": 0.3, "loss": "NTXentLoss", "dim": 3},
+    "continuous": {
+        "data": "swiss_roll",
+        "data_options": {},
+        "pairing": "continuous",
+        "delta": 0.1,
+        "miner": "PairMarginMiner",
+    },
     "cnn": {"data": "digits", "data_options": {}, "encoder": "cnn", "loss": "SupConLoss", "dim": 8},
 }
 THEIRS = {
@@ -98,7 +106,10 @@ def test_writing_it_draws_nothing_from_the_generator_that_trains(small):
         ({"loss_options": {"squared": True}}, "has no counterpart of squared"),
         ({"events": EVENTS}, "neg_margin was turned while it trained"),
         ({"miner": "BatchHardMiner"}, "choose by other conventions"),
-        ({"pairing": "semi"}, "With pairing=semi there is no script yet"),
+        (
+            {"data": "swiss_roll", "data_options": {}, "pairing": "continuous"},
+            "no pairs by a continuous label",
+        ),
     ],
 )
 def test_where_there_is_no_script_in_their_spelling_it_says_why(changes, words, small):

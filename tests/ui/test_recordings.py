@@ -184,3 +184,13 @@ def test_a_long_link_has_no_qr_code_and_a_short_one_is_read_as_what_it_is():
     size = segno.make(address, error="l", micro=False).symbol_size(border=4)[0]
     assert f'viewBox="0 0 {size} {size}"' in drawn
     assert 'fill="#fff"' in drawn, "white behind it, so that it reads in the dark theme"
+
+
+def test_a_link_turns_on_the_switches_that_it_shows(trained):
+    at, run = trained(show="advice,nonsense")
+    assert at.get_by_key("advice").value is True
+    assert at.get_by_key("figures").value is False
+    assert not at.warning
+    [link] = [code.value for code in at.code if "data=blobs" in code.value and "lab.run" not in code.value]
+    assert link.endswith("&step=12&show=advice")
+    assert run.step == 12
