@@ -106,6 +106,27 @@ def test_a_recorded_lesson_is_marked_at_once_and_another_seed_trains(opened):
     assert run.config.miner_values["type_of_triplets"] == "easy"
 
 
+def test_a_lesson_takes_a_place_only_while_it_trains(opened):
+    at = opened(learn_lesson="dcl_small_batches")
+    at.radio[0].set_value(2).run()
+    button(at, "Predict and run").click().run()
+    run = scheduler().get(at.session_state["learn.token"])
+    assert run.shown is None
+    button(at, "All lessons").click().run()
+    assert run.state == "closed"
+    assert "learn.token" not in at.session_state
+    button(at, "2. The margin and the dead zone").click().run()
+    at.radio[0].set_value(2).run()
+    button(at, "Predict and run").click().run()
+    until(at, lambda page: "Take away" in said(page), "the mark")
+    run = scheduler().get(at.session_state["learn.token"])
+    assert run.shown is not None
+    button(at, "All lessons").click().run()
+    button(at, "2. The margin and the dead zone, done").click().run()
+    assert "Take away" in said(at)
+    assert scheduler().get(at.session_state["learn.token"]) is run
+
+
 def test_numbers_and_sketches_are_asked_for(opened):
     at = opened(learn_lesson="beta")
     assert button(at, "Predict and run").disabled

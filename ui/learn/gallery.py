@@ -29,6 +29,7 @@ def show() -> None:
     if name:
         failure(get(name))
     else:
+        trainer.leave()
         cards()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from lab.lessons import get, lessons
-from ui.learn import gallery, lesson, link, moment, room
+from ui.learn import gallery, lesson, link, moment, room, trainer
 
 # On a projector: larger type, no sidebar, no caption under the title.
 PROJECTOR = """
@@ -42,12 +42,14 @@ def show() -> None:
     if part == link.FAILURES:
         gallery.show()
     elif part == link.MAKE:
+        trainer.leave()
         moment.make()
     elif name:
         st.button("All lessons", icon=":material/arrow_back:", on_click=link.go)
         lesson.show(get(name))
         tools(name)
     else:
+        trainer.leave()
         overview()
         tools("")
 

@@ -124,9 +124,18 @@ def advance(made: Series) -> bool:
     if run.state not in ENDED or run.recording is None or not made.now:
         return False
     made.recordings[made.now] = copied(run.recording, run.reason)
-    if made.next:
-        show(made, made.next)
+    show(made, made.next or made.now)  # as a recording the last one takes no place from others
     return True
+
+
+def leave() -> None:
+    """No run of the page is in view: one under way gives its place to others, recordings stay."""
+    made, run = st.session_state.get(SERIES), run_here()
+    if run is not None and run.shown is None:
+        scheduler().close(run.token)
+        del st.session_state[TOKEN]
+        if made is not None and not made.done:
+            del st.session_state[SERIES]
 
 
 def copied(recording: Recording, reason: str = "") -> Recording:
