@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lab.scheduler import Scheduler
     from losslib.types import Mark
 
-REPLAYED = "Made again up to step {step}, unseen: {done} of {all} steps."
+REPLAYED = "On the way back to step {step}: {done} of {all} steps made again."
 
 
 class Former(NamedTuple):

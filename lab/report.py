@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lab.figures.take_home import standing_alone
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -56,7 +58,7 @@ class Report:
 
     def figure(self, figure: go.Figure, words: str, height: int = 420) -> None:
         """A figure with its summary; the first one brings Plotly along."""
-        drawn = figure.to_html(
+        drawn = standing_alone(figure).to_html(
             include_plotlyjs=not self._plotly,
             full_html=False,
             default_height=f"{height}px",

@@ -74,8 +74,9 @@ def comparison(sides: tuple[Contender, ...], titles: tuple[str, ...], step: int,
     report.heading("Settings")
     configs = {title: one.config for title, one in zip(titles, recordings, strict=True)}
     report.table(["setting", *titles], settings_rows(configs))
-    provenance = recordings[0].provenance
-    report.text(", ".join(f"{name} {value}" for name, value in provenance.items()), note=True)
+    made = recordings[0].provenance
+    where = [f"{name} {made[name]}" for name in ("losslib", "torch", "device", "threads") if name in made]
+    report.text(f"Made with {', '.join(where)}.", note=True)
     return report.page()
 
 

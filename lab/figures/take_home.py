@@ -53,5 +53,15 @@ def plain(value: Any) -> Any:
 
 def as_html(figure: go.Figure) -> str:
     """A page of its own with all of Plotly in it, 4.7 MB, that opens anywhere."""
-    text: str = figure.to_html(include_plotlyjs=True, full_html=True)
+    text: str = standing_alone(figure).to_html(include_plotlyjs=True, full_html=True)
     return text
+
+
+def standing_alone(figure: go.Figure) -> go.Figure:
+    """A copy for a page without the app's theme, which else makes room for the labels of the axes."""
+    import plotly.graph_objects as go
+
+    found = go.Figure(figure)
+    found.update_xaxes(automargin=True)
+    found.update_yaxes(automargin=True)
+    return found

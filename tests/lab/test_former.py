@@ -43,7 +43,7 @@ def test_on_the_way_it_says_how_far_it_has_come(played, clock):
     run.continue_from(24, {})
     for _ in range(4):
         scheduler.turn()  # one step a slice, by this clock
-    assert "Made again up to step 24, unseen: 2 of 24 steps." in said
+    assert "On the way back to step 24: 2 of 24 steps made again." in said
     assert run.step == 24
     turns(scheduler, 60)
     assert run.reason == ""

@@ -25,6 +25,7 @@ def test_a_page_stands_alone():
     assert "<svg></svg><figcaption>seed 0 &lt;</figcaption>" in page
     assert 'href="http://school.example/compare?a=&lt;x&gt;"' in page
     assert page.count("Plotly.newPlot(") >= 2
+    assert page.count('"automargin":true') >= 4, "labels of the axes are not cut off"
     assert 4_000_000 < len(page) < 6_000_000, "Plotly is in it, and once"
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=", page), "nothing is fetched"
 
