@@ -18,7 +18,7 @@ from losslib.errors import ParameterError
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for another
 LENGTH = 6
-ROOMS, MEMBERS, QUESTIONS = 50, 200, 40
+ROOMS, MEMBERS, QUESTIONS = 20, 200, 40
 UNUSED_SECONDS = 2 * 3600.0
 
 

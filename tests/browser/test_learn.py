@@ -46,8 +46,8 @@ def test_a_failure_is_shown_named_and_cured_on_a_projector(tab):
     size = page.get_by_text("Symptoms.").evaluate("one => parseFloat(getComputedStyle(one).fontSize)")
     assert size >= 22
     cure = page.get_by_role("button", name="Lower the temperature to 0.1")
-    cure.focus()
-    page.keyboard.press("Enter")
+    assert cure.is_enabled()
+    page.keyboard.press("Alt+g")
     page.get_by_text("Cured: the detector finds it no more.").wait_for()
     panel = Panel(page).wait_ready()
     panel.wait(lambda: panel.step == 80, "the last step of the cured run")

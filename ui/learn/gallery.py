@@ -74,7 +74,14 @@ def failure(one: Failure) -> None:
         trainer.follow(made)
     found = verdict(one, made.recordings.get(FAILED))
     if found and CURE not in made.configs:
-        st.button(one.cure_title, type="primary", on_click=cure, args=(one, made), help=one.cure_text)
+        st.button(
+            one.cure_title,
+            type="primary",
+            on_click=cure,
+            args=(one, made),
+            help=one.cure_text,
+            shortcut=link.shortcut("g"),
+        )
     if CURE in made.configs:
         st.markdown(f"**Cure.** {one.cure_title}. {one.cure_text}")
     if CURE in made.recordings:

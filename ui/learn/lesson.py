@@ -69,6 +69,7 @@ def before(lesson: Lesson) -> None:
         disabled=prediction is None,
         on_click=predict,
         args=(lesson, prediction),
+        shortcut=link.shortcut("g"),
         help="Trains what is described above, and marks your prediction from it",
     )
 
@@ -191,5 +192,6 @@ def doors(lesson: Lesson, found: Mark) -> None:
                 key="learn next",
                 type="primary" if found.right else "secondary",
                 on_click=link.go,
-                kwargs={"learn.lesson": follower.name},
+                kwargs={link.LESSON: follower.name},
+                shortcut=link.shortcut("n"),
             )

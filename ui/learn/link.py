@@ -52,13 +52,13 @@ def _refused() -> list[str]:
 
 def _part(text: str) -> str:
     if text not in (*PARTS, MOMENT):
-        raise ParameterError(f"{PART} must be one of {', '.join((*PARTS, MOMENT))}, got {text!r}")
+        raise ParameterError(f"the part of the page must be one of {', '.join((*PARTS, MOMENT))}, got {text!r}")
     return text
 
 
 def _on_or_off(text: str) -> str:
     if text not in ("0", "1"):
-        raise ParameterError(f"{PRESENTING} must be 0 or 1, got {text!r}")
+        raise ParameterError(f"the link's {PRESENTING} must be 0 or 1, got {text!r}")
     return text
 
 
@@ -82,6 +82,11 @@ def write(**texts: str) -> None:
     """Texts into the link; an empty one goes. Names have _ for the dot of their key."""
     keys = {PRESENTING if name == PRESENTING else name.replace("_", ".", 1): t for name, t in texts.items()}
     replace({**now(), **keys})
+
+
+def shortcut(key: str) -> str | None:
+    """Alt and a key for a button while presenting; it stands on the button."""
+    return f"alt+{key}" if presenting() else None
 
 
 def now() -> dict[str, str]:

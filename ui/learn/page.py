@@ -21,7 +21,10 @@ PROJECTOR = """
 button p { font-size: 1.3rem; }
 :focus-visible { outline: 3px solid currentColor; outline-offset: 2px; }
 """
-KEYS_HELP = "Tab and Enter lead everywhere. In the picture: Space plays, arrows scrub, Home and End."
+KEYS_HELP = (
+    "Tab and Enter lead everywhere, and buttons name their keys. In the picture: Space plays, arrows scrub, "
+    "Home and End."
+)
 
 
 def show() -> None:
@@ -45,7 +48,7 @@ def show() -> None:
         trainer.leave()
         moment.make()
     elif name:
-        st.button("All lessons", icon=":material/arrow_back:", on_click=link.go)
+        st.button("All lessons", icon=":material/arrow_back:", on_click=link.go, shortcut=link.shortcut("l"))
         lesson.show(get(name))
         tools(name)
     else:
