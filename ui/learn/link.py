@@ -52,7 +52,7 @@ def _refused() -> list[str]:
 
 def _part(text: str) -> str:
     if text not in (*PARTS, MOMENT):
-        raise ParameterError(f"the part of the page must be one of {', '.join((*PARTS, MOMENT))}, got {text!r}")
+        raise ParameterError(f"the page has the parts {', '.join((*PARTS, MOMENT))}, not {text!r}")
     return text
 
 
