@@ -58,7 +58,12 @@ def columns_of(
     cells = [[row[at] for row in body if row[at].lower() not in MISSING] for at in range(width)]
     numeric = tuple(at for at in range(width) if not cells[at] or numeric_share(cells[at]) >= 0.5)
     texts = [at for at in range(width) if at not in numeric]
-    texts += [at for at in numeric if labels or may_be_label(titles[at], cells[at], at in (0, width - 1))]
+    beside = {at for at in numeric if not labels and is_coordinate(titles[at], titles, cells[at])}
+    texts += [
+        at
+        for at in numeric
+        if labels or (at not in beside and may_be_label(titles[at], cells[at], at in (0, width - 1)))
+    ]
     return Columns(named, titles, numeric, tuple(sorted(texts)))
 
 
@@ -69,12 +74,22 @@ def distinct(titles: list[str]) -> tuple[str, ...]:
     )
 
 
+def is_coordinate(title: str, titles: tuple[str, ...], cells: list[str]) -> bool:
+    """Whether a column of numbers called y is the coordinate beside x, and not the labels."""
+    names = {one.lower() for one in titles}
+    if title.lower() != "y" or "x" not in names:
+        return False
+    return bool((LABEL_WORDS - {"y"}) & names) or not _repeats(cells)
+
+
 def may_be_label(title: str, cells: list[str], outer: bool) -> bool:
     """Whether a column of numbers may hold labels: by its name, or whole numbers that repeat at an end."""
-    if title.lower() in LABEL_WORDS:
-        return True
+    return title.lower() in LABEL_WORDS or (outer and _repeats(cells))
+
+
+def _repeats(cells: list[str]) -> bool:
     whole = all(cell.lstrip("+-").isdigit() for cell in cells)
-    return outer and whole and len(cells) > 1 and len(set(cells)) <= max(2, FEW * len(cells))
+    return whole and len(cells) > 1 and len(set(cells)) <= max(2, FEW * len(cells))
 
 
 def has_header(rows: list[list[str]], expected: int | None, total: int | None) -> bool:

@@ -159,7 +159,7 @@ def _features(table: Table, label: str) -> tuple[list[int], list[str]]:
         values = table.numbers[:, at]
         if title == label:
             continue
-        if title.lower() in LABEL_WORDS:
+        if title.lower() in LABEL_WORDS and title in table.texts:
             notes.append(f"{title} is named like a label and is not part of the vectors.")
             continue
         several = len(table.titles) > 1
@@ -170,11 +170,14 @@ def _features(table: Table, label: str) -> tuple[list[int], list[str]]:
                 f"The first column ({title}) counts the rows: taken as an index, not as part of a vector."
             )
         elif table.named and label and len(values) > 1 and np.ptp(values) == 0:
-            constant.append(title)
+            constant.append(at)
         else:
             features.append(at)
+    if not features:
+        features, constant = constant, []  # all vectors are one point: a collapse, not columns to leave out
     if constant:
-        shown = ", ".join(constant[:3]) + (f" and {len(constant) - 3} more" if len(constant) > 3 else "")
+        shown = ", ".join(table.titles[at] for at in constant[:3])
+        shown += f" and {len(constant) - 3} more" if len(constant) > 3 else ""
         notes.append(f"The same in every row, so left out: {shown}.")
     for title, column in table.texts.items():
         if title != label and title not in table.titles:

@@ -130,6 +130,30 @@ def test_a_column_of_numbers_named_label() -> None:
     assert upload.class_names == ("007", "7")
 
 
+@pytest.mark.parametrize(
+    ("content", "vectors", "label"),
+    [
+        (b"x,y,label\n0.5,1.5,a\n2.5,3.5,b\n4.5,5.5,a\n", [[0.5, 1.5], [2.5, 3.5], [4.5, 5.5]], "label"),
+        (b"x,y,group\n5,1,a\n2,1,b\n3,2,a\n", [[5, 1], [2, 1], [3, 2]], "group"),
+        (b"x,y\n0.5,1.5\n2.5,3.5\n4.5,5.5\n", [[0.5, 1.5], [2.5, 3.5], [4.5, 5.5]], ""),
+        (b"x,y\n0.5,0\n2.5,1\n4.5,0\n3.5,1\n", [[0.5], [2.5], [4.5], [3.5]], "y"),
+    ],
+    ids=["labelled", "whole", "plain", "y is the class"],
+)
+def test_y_beside_x_is_a_coordinate_unless_it_holds_classes(
+    content: bytes, vectors: list[list[float]], label: str
+) -> None:
+    taken = understand(("points.csv", content))
+    assert taken.vectors.tolist() == vectors
+    assert taken.label_column == label
+
+
+def test_vectors_that_are_one_point_are_kept_as_a_collapse() -> None:
+    taken = understand(("points.csv", b"u,v,label\n1,2,a\n1,2,b\n1,2,a\n"))
+    assert taken.vectors.tolist() == [[1, 2]] * 3
+    assert not any("left out" in note for note in taken.notes)
+
+
 def test_a_text_column_can_be_refused_as_labels() -> None:
     upload = understand(("v.csv", csv("d0,d1,kind", column=LABELS)), label_column="")
     assert not upload.has_labels
