@@ -41,7 +41,7 @@ def quality(upload: Upload) -> None:
     found = measured(upload.digest, upload)
     with st.container(horizontal=True):
         for name, text, reference in found:
-            with st.container(width=150):
+            with st.container(width=210 if len(text) > 8 else 150):
                 st.metric(name, text, help=glossary_text(name))
                 st.caption(reference)
 
