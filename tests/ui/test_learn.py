@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from lab.lessons import get, lessons
 from lab.lessons.failures import failures
+from ui.learn.question import capital
 from ui.learn.room import rooms
 from ui.server import scheduler
 
@@ -220,3 +221,8 @@ def test_a_link_that_asks_for_nonsense_is_answered_in_sentences(opened):
         assert part in text or part.capitalize() in text
     assert "Traceback" not in text
     assert not at.exception
+
+
+def test_a_greek_letter_keeps_its_size():
+    assert capital("β = 1.2") == "β = 1.2"
+    assert capital("it rises") == "It rises"

@@ -111,5 +111,5 @@ def told(question: Question, prediction: Prediction) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its start, but for a Greek letter or a number."""
-    return f"{text[:1].upper()}{text[1:]}"
+    """The text with a capital at its start; a Greek letter stays, because its capital is another symbol."""
+    return f"{text[:1].upper()}{text[1:]}" if text[:1].isascii() else text
