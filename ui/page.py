@@ -12,11 +12,23 @@ from ui.navigation import draw_navigation
 
 PRESENT, ENTERED = "page.present", "page.entered"
 
-# Streamlit's own padding leaves a third of a projector's picture empty.
+# Streamlit's own padding leaves a third of a projector's picture empty; its captions, slider values and
+# segments are paler than AA allows, its focus is hard to see, and long code scrolls where no key does.
 STYLE = """
 .stMainBlockContainer { padding: 2.2rem 2rem 2rem; }
 [data-testid="stSidebarHeader"] { height: 2rem; }
-@media (max-width: 640px) { .stMainBlockContainer { padding: 3rem 1rem 2rem; } }
+[data-testid="stCaptionContainer"] { opacity: 0.8 !important; }
+[data-testid="stCaptionContainer"] code { color: inherit; }
+[data-testid="stSliderThumbValue"], [data-variant="segmented_control"] { color: inherit !important; }
+.stApp :is(a, button, summary, input, textarea, [role="slider"], [tabindex]):focus-visible {
+  outline: 2px solid currentColor !important; outline-offset: 2px;
+}
+.stCode pre, .stCode pre code { white-space: pre-wrap !important; }
+@media (max-width: 640px) {
+  .stMainBlockContainer { padding: 3rem 1rem 2rem; }
+  [data-testid="stExpandSidebarButton"] { width: auto; }
+  [data-testid="stExpandSidebarButton"]::after { content: "Pages and settings"; padding-left: 0.4rem; }
+}
 """
 
 

@@ -79,10 +79,10 @@ function drawGauges(box, frame, hello) {
     ["gradient norm", short(frame.gradient_norm), "no gradient reaches the encoder = 0"],
   ];
   if (!box.children.length) box.innerHTML = rows.map(([name]) =>
-    `<div><dt><button type="button" class="term">${name}</button></dt><dd></dd><small></small></div>`).join("");
+    `<div><dt><button type="button" class="term">${name}</button></dt><dd></dd><dd class="beside"></dd></div>`).join("");
   rows.forEach(([, value, beside], k) => {
     setText(box.children[k].querySelector("dd"), value);
-    setText(box.children[k].querySelector("small"), beside);
+    setText(box.children[k].querySelector(".beside"), beside);
   });
 }
 
