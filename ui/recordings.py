@@ -127,6 +127,7 @@ def arrive() -> None:
         st.query_params[EVENTS] = texts.pop(EVENTS)
     for key, text in texts.items():
         st.session_state[key] = value_of(key, text)
+    st.session_state[undo.QUIET] = True
 
 
 def value_of(key: str, text: str) -> Any:

@@ -49,10 +49,11 @@ def note(found: Mapping[str, str]) -> None:
     seen = st.session_state.get(SEEN)
     st.session_state[SEEN] = now
     quiet = st.session_state.pop(QUIET, False)
-    if seen is None or quiet or st.session_state.get(ENTERED):
+    changed = [key for key in seen or () if key in now and seen[key] != now[key]]
+    if seen is None or quiet or not changed:
         return
-    changed = [key for key in seen if key in now and seen[key] != now[key]]
-    if not changed:
+    if st.session_state.get(ENTERED):  # another link: what was changed before it is another story
+        st.session_state[HISTORY] = []
         return
     key, history, when = changed[0], st.session_state.get(HISTORY, []), time.monotonic()
     last = history[-1] if history else None

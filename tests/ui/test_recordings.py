@@ -134,10 +134,52 @@ def test_a_file_that_was_opened_is_shown_and_can_be_continued(trained, monkeypat
     assert (fresh.config.seed, fresh.config.events) == (4, run.config.events)
     assert other.get_by_key("seed").value == 4
     assert fresh.recording.equals(run.recording)
+    assert named(other, "Undo").proto.help.startswith("Takes back: opening mine.npz.")
     scrub(other, 6)
     press(other, "Continue from here")
     wait(lambda: fresh.state == "finished", fresh)
     assert fresh.recording.equals(run.recording), "trained again here, with its change at step 3"
+
+
+def test_undo_of_an_opened_file_brings_back_run_and_settings(trained, monkeypatch):
+    _, run = trained(seed="4")
+    content = as_file(run.recording)
+    at, mine = trained()
+    whole = mine.recording
+
+    class Given:
+        name = "mine.npz"
+
+        @staticmethod
+        def getvalue():
+            return content
+
+    given = [Given]
+    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: given.pop() if given else None)
+    at.run()
+    wait(lambda: mine.state == "recorded", mine)
+    at.run()
+    assert at.get_by_key("seed").value == 4
+    press(at, "Undo")
+    assert (mine.recording, mine.config.seed, at.get_by_key("seed").value) == (whole, 0, 0)
+    assert named(at, "Undo").disabled
+
+
+def test_another_link_ends_what_can_be_taken_back(trained):
+    at, run = trained()
+    at.get_by_key("lr").set_value(0.01).run()
+    assert not named(at, "Undo").disabled
+    at.switch_page("pages/reference.py").run()
+    at.query_params.clear()
+    at.switch_page("pages/train.py").run()
+    assert "learning rate" in named(at, "Undo").proto.help, "coming back is no change"
+    at.switch_page("pages/reference.py").run()
+    at.switch_page("pages/train.py")
+    for key, value in {**LIGHT, "seed": "9"}.items():
+        at.query_params[key] = value
+    at.run()
+    assert run.config.seed == 9
+    assert "learning rate" not in named(at, "Undo").proto.help
 
 
 def test_a_broken_file_is_a_sentence_and_the_run_stays(trained, monkeypatch):
