@@ -71,11 +71,6 @@ def memory_of(root: int, known: dict[int, Process]) -> int:
     return sum(_status(number, "VmRSS:") * 1024 for number in family_of(root, known))
 
 
-def threads_of(process: int) -> int:
-    """How many threads it has; 0 when it is gone."""
-    return _status(process, "Threads:")
-
-
 def _status(process: int, field: str) -> int:
     try:
         lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()

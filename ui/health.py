@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from collections import Counter
 from typing import Any
 
@@ -26,10 +28,10 @@ async def answer(request: Request) -> JSONResponse:
 
 
 def report() -> dict[str, Any]:
-    """Whether the worker is up, runs in each state, open views, and the limits.
+    """Whether the worker is up, runs in each state, open views, threads of each kind, and the limits.
 
-    {"status": "ok", "runs": 3, "states": {"paused": 1, "running": 2}, "viewers": 2, "limits": {...}}; status
-    is "starting" until the warm-up is over, "stopped" if the worker ended.
+    {"status": "ok", "runs": 3, "states": {"paused": 1, "running": 2}, "viewers": 2, "threads": {...},
+    "limits": {...}}; status is "starting" until the warm-up is over, "stopped" if the worker ended.
     """
     found = scheduler_if_warm()
     if found is None:
@@ -40,5 +42,11 @@ def report() -> dict[str, Any]:
         "runs": states.total(),
         "states": dict(sorted(states.items())),
         "viewers": VIEWERS.total(),
+        "threads": dict(sorted(Counter(map(kind_of, threading.enumerate())).items())),
         "limits": vars(found.limits),
     }
+
+
+def kind_of(thread: threading.Thread) -> str:
+    """A thread's name without its number."""
+    return re.sub(r"[-_ ]\d.*", "", thread.name)

@@ -20,6 +20,7 @@ HEADER = struct.Struct("<BBHI")
 FRAME, STATE, GLANCE = 2, 3, 5
 TOKEN = re.compile(rb"/live/([\w-]{22})")
 DONE = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
+OURS = "the mistake is ours"  # what ui.errors says of an error that is none of the visitor's
 PATIENCE = 60.0  # seconds for any answer; after that the student is stuck
 
 
@@ -32,7 +33,7 @@ class Session:
 
     Attributes:
         sliders, buttons: controls of the page shown, by label.
-        errors: red boxes shown so far.
+        errors: what went wrong in the program, as the page said it.
         token: of the run on the Train page, "" before.
     """
 
@@ -133,7 +134,7 @@ class Session:
                 self.sliders[slider.label] = slider
         elif kind == "button":
             self.buttons[element.button.label] = element.button
-        elif kind == "exception" or (kind == "alert" and element.alert.format == element.alert.ERROR):
+        elif kind == "exception" or (kind == "alert" and OURS in element.alert.body):
             self.errors.append(f"{self.page or 'home'}: {element.alert.body or element.exception.message}")
 
     async def repeat(self, seconds: float, fragment: str) -> None:

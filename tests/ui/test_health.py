@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +10,7 @@ import pytest
 from starlette.requests import Request
 
 from lab.config import RunConfig
-from ui.health import answer, health_routes
+from ui.health import answer, health_routes, kind_of
 from ui.server import WARM, scheduler
 
 SMALL = RunConfig(data="blobs", data_options={"points": 120}, batch=24, per_class=4, steps=50)
@@ -47,7 +48,8 @@ def test_runs_are_counted_by_state_without_their_tokens():
         assert sum(report["states"].values()) == report["runs"]
         assert report["limits"]["drop_after"] == 55.0
         assert run.token not in asked()
-        assert set(report) == {"status", "runs", "states", "viewers", "limits"}
+        assert set(report) == {"status", "runs", "states", "viewers", "threads", "limits"}
+        assert report["threads"]["lab-scheduler"] >= 1
     finally:
         scheduler().close(run.token)
     assert json.loads(asked())["runs"] == before
@@ -62,3 +64,17 @@ def test_before_the_warm_up_it_says_starting():
 def test_the_address_is_under_the_base_path_too(monkeypatch):
     monkeypatch.setattr("ui.live.route.streamlit_config.get_option", lambda name: "lab/x")
     assert [route.path for route in health_routes()] == ["/health", "/lab/x/health"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("ScriptRunner.scriptThread", "ScriptRunner.scriptThread"),
+        ("ThreadPoolExecutor-0_2", "ThreadPoolExecutor"),
+        ("playground_0", "playground"),
+        ("Thread-12 (reader)", "Thread"),
+        ("AnyIO worker thread", "AnyIO worker thread"),
+    ],
+)
+def test_threads_are_counted_by_kind(name, kind):
+    assert kind_of(threading.Thread(name=name)) == kind
