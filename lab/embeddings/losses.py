@@ -49,13 +49,13 @@ def loss_rows(embeddings: Tensor, labels: Tensor, seed: int = 0) -> tuple[LossRo
     Args:
         embeddings: (N, D) finite.
         labels: (N,).
-        seed: chooses the rows, and what a loss draws.
+        seed: chooses the rows.
     """
     rows, classes = sample(embeddings, labels, seed=seed)
-    return tuple(loss_row(name, rows, classes, seed) for name in catalog.losses())
+    return tuple(loss_row(name, rows, classes) for name in catalog.losses())
 
 
-def loss_row(name: str, embeddings: Tensor, labels: Tensor, seed: int = 0) -> LossRow:
+def loss_row(name: str, embeddings: Tensor, labels: Tensor) -> LossRow:
     """One loss with default options; a refusal becomes the note."""
     cls = catalog.get(name)
     value = share = math.nan
@@ -65,13 +65,11 @@ def loss_row(name: str, embeddings: Tensor, labels: Tensor, seed: int = 0) -> Lo
     elif cls.needs:
         note = f"needs {' and '.join(cls.needs)}"
     else:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            try:
-                loss = cls()
-                value = float(loss(embeddings, labels).detach())
-                if hasattr(loss, "pair_weights"):
-                    share = float(cls().pair_weights(embeddings, labels).active_share)
-            except ValueError as error:
-                note = str(error)
+        try:
+            loss = cls()
+            value = float(loss(embeddings, labels).detach())
+            if hasattr(loss, "pair_weights"):
+                share = float(cls().pair_weights(embeddings, labels).active_share)
+        except ValueError as error:
+            note = str(error)
     return LossRow(name, cls.title, cls.family, value, share, note)

@@ -18,6 +18,8 @@ def test_a_clicked_point_lists_its_forces_and_six_phases_are_a_step(tab):
     panel.root.press("ArrowRight")
     panel.wait(lambda: panel.step == 1, "step 1")
 
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(600)  # the points have come to rest where step 1 put them
     bare = panel.picture("map")
     place = panel.root.locator("canvas.map").evaluate(
         """canvas => {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import streamlit as st
 
@@ -17,7 +16,6 @@ from ui.reference import plain
 
 SIGNS = {PASSED: ":material/check_circle:", FAILED: ":material/error:", SKIPPED: ":material/remove_circle:"}
 FIRST, KEPT = "ContrastiveLoss", "check loss shown"
-SIZES: dict[str, Any] = {"num_classes": 3, "embedding_size": 8, "class_counts": [16, 16, 16]}
 
 
 def show() -> None:
@@ -56,12 +54,9 @@ def command(name: str, options: dict[str, str]) -> str:
 @st.cache_data(max_entries=64, show_spinner="Trying the inputs on which losses go wrong")
 def report_of(name: str, options: tuple[tuple[str, str], ...]) -> Report:
     """The audit of a registered loss. Raises ParameterError when the options do not go together."""
-    from losslib.check import audit
+    from lab.audited import audited
 
-    cls = catalog.get(name)
-    given = {option: cls.params[option].parse(text, name) for option, text in options}
-    needed = {key: SIZES[key] for key in cls.required}
-    return audit(cls(**needed, **given))
+    return audited(name, dict(options))
 
 
 def verdict(report: Report) -> None:
