@@ -101,7 +101,7 @@ def agreement(config: RunConfig) -> str:
         )
     said = []
     if PML in (differs := paragraphs(cls).get(DIFFERENCES, "")):
-        said.append(f"The two libraries do not agree everywhere: {differs[:1].lower()}{differs[1:]}")
+        said.append(f"The two libraries do not agree everywhere: losslib {differs[:1].lower()}{differs[1:]}")
     if cls.default_distance().bounds()[0] == 0:
         said.append(
             f"The Euclidean distance of {PML} loses digits between near points: the first losses agree with "

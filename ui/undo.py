@@ -49,8 +49,10 @@ def note(found: Mapping[str, str]) -> None:
     seen = st.session_state.get(SEEN)
     st.session_state[SEEN] = now
     quiet = st.session_state.pop(QUIET, False)
-    changed = [key for key in seen or () if key in now and seen[key] != now[key]]
-    if seen is None or quiet or not changed:
+    if seen is None or quiet:
+        return
+    changed = [key for key in seen if key in now and seen[key] != now[key]]
+    if not changed:
         return
     if st.session_state.get(ENTERED):  # another link: what was changed before it is another story
         st.session_state[HISTORY] = []

@@ -96,23 +96,23 @@ def test_a_change_taken_back_before_the_next_step_leaves_no_trace(small):
 
 
 def test_checkpoints_are_few_evenly_spaced_and_within_their_room(small):
-    config = small(steps=500, data_options={"points": 100, "classes": 2}, batch=8, per_class=4)
+    config = small(steps=300, data_options={"points": 100, "classes": 2}, batch=8, per_class=4)
     checkpoints, tight = Checkpoints(), None
     run = Run(config)
     run.start()
-    while run.steps_done < 450:
+    while run.steps_done < 230:
         run.retrace()
         checkpoints.look(run)
         if tight is None and checkpoints.kept:
             tight = Checkpoints(room=3 * checkpoints.kept[0].nbytes)
         if tight is not None:
             tight.look(run)
-    assert [one.step for one in checkpoints.kept] == [100, 200, 300, 400]
+    assert [one.step for one in checkpoints.kept] == [50, 100, 150, 200]
     assert len(tight.kept) <= 3
     assert MOST * FIRST_SPACING == 200, "the ninth, at step 225, doubles the spacing"
-    assert checkpoints.before(100) is None, "strictly before, so that a step can be asked about"
+    assert checkpoints.before(50) is None, "strictly before, so that a step can be asked about"
     assert checkpoints.before(101).step == 100
-    assert [one.step for one in checkpoints.until(250).kept] == [100, 200]
+    assert [one.step for one in checkpoints.until(120).kept] == [50, 100]
 
 
 def test_where_the_last_regular_frame_was_dropped_the_recording_is_not_taken_over(small):
