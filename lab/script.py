@@ -50,7 +50,7 @@ def losslib_script(config: RunConfig, recording: Recording | None = None) -> Scr
         params = catalog.miners()[config.miner].params
         options = [f"{name}={value(params[name], given)}" for name, given in config.miner_values.items()]
         lines.append(f"miner = {called('miners', config.miner, options)}")
-    note = "It repeats the recorded losses: to about 1e-8 on the machine that made them, to about 1e-5 elsewhere."
+    note = "It repeats the recorded losses to about 1e-8 on the machine that made them, to 1e-5 elsewhere."
     return Script(written(config, recording, imports, lines, "labels"), note)
 
 
