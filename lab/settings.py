@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import datasets
@@ -14,6 +15,7 @@ DIMS = (2, 3, 8, 32, 128)
 DEFAULT_LOSS = "ContrastiveLoss"
 NO_MINER = "none"
 MAX_STEPS = 100_000
+WORD = 120  # characters of a value that are said back
 
 
 @cache
@@ -168,6 +170,7 @@ def settings() -> dict[str, Param]:
 
 def sentence(text: str) -> str:
     """An error for a person: no owner "run", a capital unless a setting begins it, and its end."""
+    text = re.sub(rf"\S{{{WORD + 1},}}", lambda word: f"{word[0][:WORD]}...", text)
     text = text.removeprefix("run: ").removesuffix(".")
     begins = text if text.partition(" ")[0] in settings() else f"{text[:1].upper()}{text[1:]}"
     return begins if begins.endswith("?") else f"{begins}."

@@ -46,7 +46,7 @@ def compared_curves(
             f"{one.title}<br><sup>{one.better + ' is better' if one.better else one.reference}</sup>"
             for one in measures
         ],
-        vertical_spacing=0.28 / max(rows, 1),
+        vertical_spacing=0.42 / max(rows, 1),
         horizontal_spacing=0.1,
     )
     for place, measure in enumerate(measures):

@@ -293,6 +293,10 @@ def wait(condition, run, seconds=60):
         ("run: lr must be > 0, got -1", "lr must be > 0, got -1."),
         ("no loss is called 'x'.", "No loss is called 'x'."),
         ("no preset is called 'x'; did you mean y?", "No preset is called 'x'; did you mean y?"),
+        (
+            "no loss is called '" + "A" * 9000 + "'; known: B",
+            "No loss is called '" + "A" * 119 + "... known: B.",
+        ),
     ],
 )
 def test_a_refusal_ends_once(text, said):

@@ -150,7 +150,11 @@ def histogram_words(histogram: Any, upload: Upload) -> str:
     ]
     if any(np.isnan(means)):
         return "There are not both positive and negative pairs."
-    return f"Positive pairs are at {means[0]:.3g} on average, negative pairs at {means[1]:.3g}."
+    half = (middle[1] - middle[0]) / 2
+    return (
+        f"Read from the bars, so to within {half:.2g}: positive pairs are at {means[0]:.3g} on average, "
+        f"negative pairs at {means[1]:.3g}."
+    )
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring")
