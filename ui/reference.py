@@ -50,10 +50,10 @@ def families() -> tuple[str, ...]:
 
 def chosen_loss() -> type[Any]:
     """The class named in the control; who comes back to the page finds the loss they left."""
-    names, state = list(catalog.losses()), st.session_state
+    names, state = sorted(catalog.losses(), key=lambda name: name != FIRST), st.session_state
     if LOSS not in state and LOSS not in st.query_params:
         state[LOSS] = state.get(SHOWN, FIRST)
-    state[SHOWN] = st.selectbox("Loss", names, names.index(FIRST), key=LOSS, bind="query-params")
+    state[SHOWN] = st.selectbox("Loss", names, key=LOSS, bind="query-params")
     return catalog.get(state[SHOWN])
 
 

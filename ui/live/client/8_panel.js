@@ -3,6 +3,8 @@ const [SLOW_VIEWS, TEXTS, PAIRS] = [150, 250, 500]; // ms between drawings while
 const [HEAD, MAP, MOVING, ALL] = [0, 1, 2, 3]; // to be drawn anew: step and state, map, histograms, all
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
+const RESTING = new Set(["ready", "paused", "finished", "recorded"]);
+
 class LivePanel {
   constructor(host) {
     const holder = document.createElement("div");
@@ -98,12 +100,19 @@ class LivePanel {
       this.parts.forEach((part) => part.reset && part.reset(this.hello));
     } else if (epoch !== this.epoch) {
       if (kind === KIND.state && !this.hello) this.state = decodeState(body);
-    } else if (kind === KIND.state) this.state = decodeState(body);
+    } else if (kind === KIND.state) this.takeState(decodeState(body));
     else if (kind === KIND.frame) this.history.add(decodeFrame(body));
     else if (kind === KIND.glance) this.history.glance = decodeGlance(body);
     else if (kind === KIND.images) {
       decodeImages(body).then((images) => { this.images = images; this.map.images = images; this.later(); });
     } else this.parts.forEach((part) => part.message && part.message(kind, body));
+  }
+
+  // Play after looking back follows what is trained; looking back while it trains stays where it is.
+  takeState(state) {
+    const begins = state.state === "running" && RESTING.has(this.state.state);
+    if (begins && this.history.wanted === null) this.history.shown = null;
+    this.state = state;
   }
 
   // At most one drawing an animation frame, and with reduced motion at most two a second.
