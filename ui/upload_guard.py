@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse
 
@@ -31,7 +31,7 @@ class Held:
         """Names of a session's files."""
         return set(self._storage().get(session, {}))
 
-    def _storage(self) -> dict[str, dict[str, object]]:
+    def _storage(self) -> dict[str, dict[str, Any]]:
         from streamlit.runtime import get_instance
 
         manager = get_instance().uploaded_file_mgr

@@ -3,7 +3,6 @@
 import asyncio
 import http.client
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -13,15 +12,10 @@ from websockets.sync.client import connect
 
 from benchmarks.classroom.session import Session, View
 from benchmarks.processes import memory_of, processes
+from tests.alone import alone
 
 pytestmark = pytest.mark.browser
 MIB = 2**20
-
-
-def alone(coroutine):
-    """Its value; in a thread of its own, as Playwright's loop is at work in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from websockets.sync.client import connect
 
 from lab.config import RunConfig
+from tests.alone import alone
 from ui.live.route import VIEWERS, Viewer, live_routes
 from ui.playground.route import OPEN, play_routes
 from ui.server import scheduler
@@ -120,6 +121,6 @@ def test_news_at_the_very_moment_of_leaving_keep_no_viewer(run):
 
     viewer = None
     for _ in range(5):
-        asyncio.run(served())
+        alone(served())
     assert VIEWERS[run.token] == 0
     assert run.unwatched_since is not None

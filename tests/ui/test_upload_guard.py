@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from lab.uploads import UploadLimits
+from tests.alone import alone
 from ui.upload_guard import UploadGuard
 
 MIB = 2**20
@@ -36,7 +37,7 @@ def asked(guard, path, length=None, method="PUT", receive=None):
 
     headers = [] if length is None else [(b"content-length", str(length).encode())]
     scope = {"type": "http", "method": method, "path": path, "headers": headers}
-    asyncio.run(guard(scope, receive or nothing, send))
+    alone(guard(scope, receive or nothing, send))
     return (sent[0]["status"], sent[1]["body"].decode()) if sent else None
 
 
