@@ -28,9 +28,7 @@ def test_a_healthy_run_only_says_its_active_share(small: Small, finished: Finish
     assert only.cure is None
 
 
-def test_divergence_repeats_the_reason_and_offers_the_default_rate(
-    small: Small, finished: Finished
-) -> None:
+def test_divergence_repeats_the_reason_and_offers_the_default_rate(small: Small, finished: Finished) -> None:
     run = finished(small(lr=1e20, optimizer="sgd", output="none", steps=80))
     first = insights(run.recording)[0]
     assert (first.kind, first.sentence) == ("divergence", run.reason)
