@@ -1,5 +1,8 @@
 // Tells Python where the run stands still and which moment of it is looked at. While it trains nothing is told.
-const SETTLES = 300; // ms without a change
+// ms without a change. Python runs the page again for what it is told; a click that meets the beginning of
+// such a run can be lost, so a mere pause is told late, and nothing while somebody's hand is moving.
+const [SETTLES, RESTS, STILL] = [300, 1000, 400];
+const INPUTS = ["pointerdown", "pointermove", "keydown"];
 const MOVING_STATES = new Set(["waiting", "queued", "preparing", "running"]);
 
 class Moments {
@@ -7,6 +10,9 @@ class Moments {
     this.panel = panel;
     this.known = null; // the step in view when the panel was drawn
     this.told = undefined; // what Python was told: undefined before the first moment, null since it trains
+    this.touched = -Infinity;
+    this.onInput = () => { this.touched = performance.now(); };
+    INPUTS.forEach((kind) => document.addEventListener(kind, this.onInput, { capture: true, passive: true }));
   }
 
   // "newest" or the step scrubbed to, with what makes it another moment; null while there is none.
@@ -28,15 +34,23 @@ class Moments {
     if (this.told === undefined) this.told = now.step === 0 || now.step === this.known ? now.key : null;
     if (now.key === this.told) return;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      const then = this.now;
-      if (then === null || then.key === this.told) return;
-      this.told = then.key;
-      this.panel.trigger("moment", then.where);
-    }, SETTLES);
+    this.timer = setTimeout(() => this.settle(), now.where === "newest" ? RESTS : SETTLES);
+  }
+
+  settle() {
+    const now = this.now;
+    if (now === null || now.key === this.told) return;
+    const wait = this.touched + STILL - performance.now();
+    if (wait > 0) {
+      this.timer = setTimeout(() => this.settle(), wait);
+      return;
+    }
+    this.told = now.key;
+    this.panel.trigger("moment", now.where);
   }
 
   close() {
     clearTimeout(this.timer);
+    INPUTS.forEach((kind) => document.removeEventListener(kind, this.onInput, { capture: true }));
   }
 }
