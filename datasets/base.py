@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from losslib.errors import ParameterError
-from losslib.params import Integer, Param
+from losslib.params import Integer, Param, positive
 
 KINDS = ("points", "images")
 
@@ -99,6 +99,31 @@ def points_option(default: int = 4000) -> Param:
         meaning="number of points, half for training, half held out",
         larger="gives smoother figures and slower frames",
         step=100,
+    )
+
+
+def classes_option(most: int = 40) -> Param:
+    """The option for the number of clouds of points."""
+    return Param(
+        6,
+        valid=Integer(2, most),
+        explore=(2, 10),
+        name="classes",
+        meaning="number of classes",
+        larger="makes room on the map scarcer",
+    )
+
+
+def spread_option(default: float = 0.6) -> Param:
+    """The option for how far the clouds of points spread."""
+    return Param(
+        default,
+        valid=positive,
+        explore=(0.1, 2.0),
+        name="spread",
+        meaning="standard deviation of a cloud; the centres have standard deviation 1",
+        larger="makes classes overlap",
+        step=0.1,
     )
 
 

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from datasets.base import Dataset, class_sizes, generated, points_option
-from losslib.params import Integer, Param, positive
+from datasets.base import Dataset, class_sizes, classes_option, generated, points_option, spread_option
+from losslib.params import Integer, Param
 
 TITLE = "Blobs"
 SUMMARY = "One round Gaussian cloud a class; overlap is set by the spread."
 KIND = "points"
 OPTIONS = {
-    "classes": Param(
-        6,
-        valid=Integer(2, 40),
-        explore=(2, 10),
-        name="classes",
-        meaning="number of classes",
-        larger="makes room on the map scarcer",
-    ),
+    "classes": classes_option(),
     "features": Param(
         16,
         valid=Integer(2, 256),
@@ -27,15 +20,7 @@ OPTIONS = {
         meaning="number of input coordinates",
         larger="moves the clouds further apart",
     ),
-    "spread": Param(
-        0.6,
-        valid=positive,
-        explore=(0.1, 2.0),
-        name="spread",
-        meaning="standard deviation of a cloud; the centres have standard deviation 1",
-        larger="makes classes overlap",
-        step=0.1,
-    ),
+    "spread": spread_option(),
     "points": points_option(),
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets.base import Dataset, class_sizes, points_option, scaled
-from losslib.params import Integer, Interval, Param, positive
+from datasets.base import Dataset, class_sizes, classes_option, points_option, scaled, spread_option
+from losslib.params import Interval, Param
 
 TITLE = "Imbalanced"
 SUMMARY = (
@@ -15,14 +15,7 @@ SUMMARY = (
 )
 KIND = "points"
 OPTIONS = {
-    "classes": Param(
-        6,
-        valid=Integer(2, 10),
-        explore=(2, 10),
-        name="classes",
-        meaning="number of classes",
-        larger="makes room on the map scarcer",
-    ),
+    "classes": classes_option(10),
     "ratio": Param(
         50.0,
         valid=Interval(1.0, 1000.0),
@@ -32,15 +25,7 @@ OPTIONS = {
         larger="makes the rare classes rarer",
         step=1.0,
     ),
-    "spread": Param(
-        0.8,
-        valid=positive,
-        explore=(0.1, 2.0),
-        name="spread",
-        meaning="standard deviation of a cloud; the centres have standard deviation 1",
-        larger="makes classes overlap",
-        step=0.1,
-    ),
+    "spread": spread_option(0.8),
     "points": points_option(),
 }
 FEATURES = 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from datasets.base import Dataset, class_sizes, points_option, scaled, split
-from losslib.params import Integer, Interval, Param, positive
+from datasets.base import Dataset, class_sizes, classes_option, points_option, scaled, split, spread_option
+from losslib.params import Interval, Param
 
 TITLE = "Noisy labels"
 SUMMARY = (
@@ -23,23 +23,8 @@ OPTIONS = {
         larger="pulls more strangers together",
         step=0.05,
     ),
-    "classes": Param(
-        6,
-        valid=Integer(2, 40),
-        explore=(2, 10),
-        name="classes",
-        meaning="number of classes",
-        larger="makes room on the map scarcer",
-    ),
-    "spread": Param(
-        0.6,
-        valid=positive,
-        explore=(0.1, 2.0),
-        name="spread",
-        meaning="standard deviation of a cloud; the centres have standard deviation 1",
-        larger="makes classes overlap",
-        step=0.1,
-    ),
+    "classes": classes_option(),
+    "spread": spread_option(),
     "points": points_option(),
 }
 FEATURES = 16

@@ -7,7 +7,6 @@ Where seeing it at once helps a class, `<name>.<run>.npz` holds the runs of its 
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.lessons.question import Question, read_question
-from losslib.errors import ParameterError
+from lab.named import one_named
 
 if TYPE_CHECKING:
     from lab.config import RunConfig
@@ -113,11 +112,7 @@ def lessons() -> tuple[Lesson, ...]:
 
 def get(name: str) -> Lesson:
     """The lesson of that name. Raises ParameterError naming near misses."""
-    known = {lesson.name: lesson for lesson in lessons()}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=2, cutoff=0.5) or list(known)
-        raise ParameterError(f"no lesson is called {name!r}; did you mean {' or '.join(near)}?")
-    return known[name]
+    return one_named(name, lessons(), "lesson")
 
 
 def read_lesson(file: Path) -> Lesson:

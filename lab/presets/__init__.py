@@ -6,14 +6,13 @@ A preset is one file of words and settings, `<name>.toml`, and the run file that
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from losslib.errors import ParameterError
+from lab.named import one_named
 
 if TYPE_CHECKING:
     from lab.config import RunConfig
@@ -70,11 +69,7 @@ def presets() -> tuple[Preset, ...]:
 
 def get(name: str) -> Preset:
     """The preset of that name. Raises ParameterError naming near misses."""
-    known = {preset.name: preset for preset in presets()}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=2, cutoff=0.5) or list(known)
-        raise ParameterError(f"no preset is called {name!r}; did you mean {' or '.join(near)}?")
-    return known[name]
+    return one_named(name, presets(), "preset")
 
 
 @cache

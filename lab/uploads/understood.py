@@ -50,6 +50,11 @@ class Upload:
     rows: int
     notes: tuple[str, ...]
 
+    def parts(self, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows to train on and rows held out; the same rows where there are too few to hold out any."""
+        train, held_out = split(self.labels, HELD_OUT, seed)
+        return train, held_out if len(held_out) else train
+
     def dataset(self, seed: int = 0) -> Dataset:
         """The vectors as a data set of points: each class split alike, 60 % to train on.
 
@@ -58,9 +63,7 @@ class Upload:
         Args:
             seed: fixes the split.
         """
-        train, held_out = split(self.labels, HELD_OUT, seed)
-        if not len(held_out):
-            held_out = train
+        train, held_out = self.parts(seed)
         wide = self.vectors.astype(np.float64)
         scaled = ((wide - wide.mean(axis=0)) / max(float(wide.std()), 1e-12)).astype(np.float32)
         note = f"From {self.name}, moved to mean 0 and scaled to variance 1."

@@ -128,7 +128,7 @@ def doors(upload: Upload) -> None:
     query = {"data": "file", "file.digest": upload.digest, "file.name": upload.name[:80]}
     if not upload.has_labels:
         query |= {"pairing": "views"}
-    trained = len(upload.dataset().train)
+    trained = len(upload.parts()[0])
     if trained < RunConfig.batch:
         query |= {"batch": str(max(trained, 2)), "per_class": "0"}
     with st.container(horizontal=True):

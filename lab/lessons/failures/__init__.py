@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from losslib.errors import ParameterError
+from lab.named import one_named
 
 if TYPE_CHECKING:
     from lab.config import RunConfig
@@ -72,11 +71,7 @@ def failures() -> tuple[Failure, ...]:
 
 def get(name: str) -> Failure:
     """The failure of that name. Raises ParameterError naming near misses."""
-    known = {failure.name: failure for failure in failures()}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=2, cutoff=0.5) or list(known)
-        raise ParameterError(f"no failure is called {name!r}; did you mean {' or '.join(near)}?")
-    return known[name]
+    return one_named(name, failures(), "failure")
 
 
 def _read(file: Path) -> Failure:
