@@ -51,10 +51,21 @@ class Panel:
         return self.settled("paused")
 
     def settled(self, *names):
-        """The step once the state is one of these; the slice at work when it was asked for has then ended."""
+        """The step once the state is one of these and the step has stood still for a second.
+
+        The slice at work when a pause was asked for still ends, however long a loaded machine takes for it.
+        """
         self.wait_state(*names)
-        self.page.wait_for_timeout(400)
-        return self.step
+        held, since = self.step, time.monotonic()
+
+        def still():
+            nonlocal held, since
+            if self.step != held:
+                held, since = self.step, time.monotonic()
+            return time.monotonic() - since > 1
+
+        self.wait(still, "the step to stand still")
+        return held
 
     def press(self, name):
         self.page.get_by_role("button", name=name, exact=True).click()
@@ -79,3 +90,17 @@ class Panel:
     def picture(self, name):
         """The canvas's content, to see whether it changed."""
         return self.root.locator(f"canvas.{name}").evaluate("canvas => canvas.toDataURL()")
+
+    def still_picture(self, name, seconds=0.6):
+        """The canvas's content once nothing in it has moved for so long."""
+        held, since = self.picture(name), time.monotonic()
+
+        def still():
+            nonlocal held, since
+            now = self.picture(name)
+            if now != held:
+                held, since = now, time.monotonic()
+            return time.monotonic() - since > seconds
+
+        self.wait(still, f"the {name} to stand still")
+        return held

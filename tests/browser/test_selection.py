@@ -19,9 +19,8 @@ def test_a_selection_shows_in_all_views_and_escape_clears_it(tab):
     panel = Panel(page)
     panel.wait_state("paused")
     panel.wait(lambda: panel.step == 40, "step 40")
-    page.wait_for_timeout(800)
     views = ("map", "heat", "histogram")
-    plain = {name: panel.picture(name) for name in views}
+    plain = {name: panel.still_picture(name) for name in views}
 
     def marked(*names):
         panel.wait(lambda: all(panel.picture(name) != plain[name] for name in names), f"marks in {names}")

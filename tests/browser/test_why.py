@@ -19,8 +19,7 @@ def test_a_clicked_point_lists_its_forces_and_six_phases_are_a_step(tab):
     panel.wait(lambda: panel.step == 1, "step 1")
 
     page.mouse.move(5, 5)
-    page.wait_for_timeout(600)  # the points have come to rest where step 1 put them
-    bare = panel.picture("map")
+    bare = panel.still_picture("map")  # the points have come to rest where step 1 put them
     place = panel.root.locator("canvas.map").evaluate(
         """canvas => {
             const { width, height } = canvas;
