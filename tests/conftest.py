@@ -16,10 +16,16 @@ def _one_torch_thread() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests share one server and take turns: they stay in one process, in their order."""
+    """Browser tests share one server and take turns: they stay in one process, in their order.
+
+    One that fails is tried once more: on a machine that others use as well a click or a frame may come seconds
+    late. The summary shows every failed try, at most three are forgiven in a run, and `--force-reruns=0` forgives
+    none.
+    """
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
