@@ -97,6 +97,7 @@ class Kept(Inquired):
                 return
             lives_on = (former.shown is None) == (self._shown is None)
             self.sign_of_life()
+            self._life += 1
             self._former = self._fork = None
             self._run, self._shown, self._config, self._total = former[:4]
             self.step, self.recording, self.data = former.step, former.recording, former.data

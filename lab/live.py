@@ -50,33 +50,38 @@ class LiveRun(Kept):
         """Whether there is something to do now."""
         if self.state == "preparing":
             return True
-        if self._run is None:
+        run = self._run  # once: a reset may come in between
+        if run is None:
             return False
-        if self._owes_answer(now) or (self._changes and self._run.under_way is None):
+        if self._owes_answer(now) or (self._changes and run.under_way is None):
             return True
-        unseen = self.unwatched_since is None and self.glances.owed(self._run)
+        unseen = self.unwatched_since is None and self.glances.owed(run)
         if self.state == "paused" and (self._by_hand > 0 or self._phases > 0 or unseen):
             return True
         return self.state == "running" and (self._speed is None or now >= self.due)
 
     def work(self, quantum: float, max_steps: int) -> None:
         """One slice: a few steps at most, and no more than one frame. Never raises."""
+        life = self._life
         try:
             if self.state == "preparing":
                 self._prepare(quantum)
             else:
                 self._slice(quantum, max_steps)
         except ParameterError as error:
-            self.fail(sentence(str(error)))
+            self._fail(life, sentence(str(error)))
         except Exception:
             number = secrets.token_hex(3)
             _LOG.exception("run %s failed (number %s)", self.token[:6], number)
-            self.fail(f"This run stopped at an error of the program (number {number}); Reset begins again.")
+            said = f"This run stopped at an error of the program (number {number}); Reset begins again."
+            self._fail(life, said)
 
-    def fail(self, reason: str) -> None:
-        """End in a state that people see."""
+    def _fail(self, life: int, reason: str) -> None:
+        """End in a state that people see, unless it was begun again or closed meanwhile."""
         with self._lock:
-            self._set("failed", reason)
+            self._stepping = False
+            if self._life == life and self.state != "closed":
+                self._set("failed", reason)
 
     def close(self, reason: str) -> None:
         """End for good."""
@@ -134,19 +139,23 @@ class LiveRun(Kept):
                 run = self._take_changes()
                 running, by_hand = self.state == "running", self._by_hand
                 until = self._until if running else None
-            if run is None or not (running or by_hand > 0) or run.finished:
-                break
-            if running and self._speed is not None and clock() < self.due:
-                break  # somebody asks something meanwhile
+                if run is None or not (running or by_hand > 0) or run.finished:
+                    break
+                if running and self._speed is not None and clock() < self.due:
+                    break  # somebody asks something meanwhile
+                self._stepping = True
             arrives = until == run.steps_done + 1
             frame = run.step(look=arrives or (not running and by_hand == 1))
             with self._lock:
+                self._stepping = False
                 if self._run is not run:
                     return  # reset or closed meanwhile
                 self.step, self.phase_note = run.steps_done, None
                 self.checkpoints.look(run)
                 if not running:
                     self._by_hand = max(self._by_hand - 1, 0)
+                elif self._pausing is not None:
+                    self._set("paused", self._pausing)
                 elif arrives and self.state == "running":
                     self.pause(ARRIVED.format(step=self.step))
             now = clock()

@@ -12,6 +12,7 @@ from datasets import Dataset
 from lab.audience import Watched
 from lab.config import Event, RunConfig, check_event, folded, in_force
 from lab.glances import Glances
+from lab.limits import estimated_bytes
 from lab.recording import Recording
 from lab.run import Run
 from losslib.errors import ParameterError
@@ -47,6 +48,9 @@ class Requested(Watched):
         self._by_hand = 0
         self._until: int | None = None
         self._total = config.steps
+        self._life = 0  # grows when it begins again: what an older life still tells is of no account
+        self._stepping = False  # whether the worker makes a step right now
+        self._pausing: str | None = None  # why it pauses once that step has ended
 
     @property
     def config(self) -> RunConfig:
@@ -94,6 +98,7 @@ class Requested(Watched):
         self._leave_recording()
         with self._lock:
             self.sign_of_life()
+            self._pausing = None
             if self.state not in ("ready", "paused", "preparing", "queued"):
                 return
             self._by_hand = -1 if self.state in ("preparing", "queued") else 0
@@ -103,10 +108,12 @@ class Requested(Watched):
         self._scheduler.wake()
 
     def pause(self, reason: str = "") -> None:
-        """Stop before the next step."""
+        """Stop before the next step. While one is being made it is "running": "paused" is told at its end."""
         with self._lock:
             self._by_hand, self._until = 0, None
-            if self.state == "running":
+            if self.state == "running" and self._stepping:
+                self._pausing = reason
+            elif self.state == "running":
                 self._set("paused", reason)
 
     def advance(self, n: int = 1) -> None:
@@ -138,16 +145,18 @@ class Requested(Watched):
             if self.state == "closed":
                 return
             lives_on = (recording is None) == (self._shown is None)
+            placed = self._shown is None and self.state != "queued"
+            grows = placed and estimated_bytes(config) > estimated_bytes(self._config)
             former = self._as_it_stands()
             self._shown = recording
             self._config, self._total = config, config.steps
             self._run, self.step, self._by_hand, self._until = None, 0, 0, None
-            self._changes = {}
+            self._changes, self._life = {}, self._life + 1
             self._begun_again(former)
             waits = self.state == "queued" and recording is None
             self._set("queued" if waits else "preparing")
-        if not lives_on:
-            self._scheduler.place(self.token)
+        if not lives_on or grows:
+            self._scheduler.place(self.token, held=placed)
         self._scheduler.wake()
 
     def intend(self, config: RunConfig) -> None:
@@ -202,7 +211,7 @@ class Requested(Watched):
         """Within `reset`, once all is at its beginning."""
 
     def _set(self, state: str, reason: str = "") -> None:
-        self.state, self.reason = state, reason
+        self.state, self.reason, self._pausing = state, reason, None
         self._bump()
 
     def _bump(self) -> None:

@@ -6,7 +6,7 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lab.config import RunConfig
 from lab.devices import one_thread
@@ -88,16 +88,24 @@ class Scheduler:
             if len(self._runs) >= self.limits.runs + self.limits.queue:
                 raise LimitError("this server has as many runs as it can hold; try again in a minute")
             run = LiveRun(self, config, owner, recording)
+            if recording is None:
+                run.set_state("queued")
             self._runs[run.token] = run
             self._queue()
         self.wake()
         return run
 
-    def place(self, token: str) -> None:
-        """A run with a recording is to be trained, or the other way round: it queues behind the others."""
+    def place(self, token: str, held: bool = False) -> None:
+        """A run is to be trained that had a recording or a smaller config: it queues behind the others.
+
+        held: whether it has a place already, and keeps it as long as all fit.
+        """
         with self._lock:
-            if token in self._runs:
+            run = self._runs.get(token)
+            if run is not None and not (held and self._memory_of(self._placed()) <= self.limits.memory):
                 self._runs[token] = self._runs.pop(token)
+                if run.shown is None and run.state == "preparing":
+                    run.set_state("queued")
             self._queue()
 
     def get(self, token: str) -> LiveRun | None:
@@ -211,17 +219,25 @@ class Scheduler:
             self.close(oldest.token, "This run was dropped, because its page was closed and others waited.")
 
     def _queue(self) -> None:
-        """The oldest runs have a place; the others wait and know how many are ahead."""
-        held, memory, waiting = 0, 0, 0
+        """Who has a place keeps it; the others wait, the oldest first, and know how many are ahead."""
+        placed, waiting = self._placed(), 0
+        held, memory = len(placed), self._memory_of(placed)
         for run in self._runs.values():
-            if run.shown is not None:
+            if run.shown is not None or run.state != "queued":
                 continue
             need = estimated_bytes(run.config)
             if waiting == 0 and held < self.limits.runs and (memory + need <= self.limits.memory or not held):
                 held, memory = held + 1, memory + need
-                if run.state == "queued":
-                    run.set_state("preparing")
+                run.set_state("preparing")
             else:
                 waiting += 1
                 ahead = "it is next" if waiting == 1 else f"{waiting - 1} are ahead of it"
                 run.set_state("queued", f"{held} runs are open, this one waits for a place; {ahead}.")
+
+    def _placed(self) -> list[LiveRun]:
+        """The runs that have a place; a recording that is shown takes none."""
+        return [run for run in self._runs.values() if run.shown is None and run.state != "queued"]
+
+    @staticmethod
+    def _memory_of(runs: Iterable[LiveRun]) -> int:
+        return sum(estimated_bytes(run.config) for run in runs)

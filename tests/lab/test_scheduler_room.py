@@ -2,8 +2,8 @@
 
 import pytest
 
-from lab.limits import LimitError
-from tests.lab.turning import Clock, Small, made
+from lab.limits import LimitError, estimated_bytes
+from tests.lab.turning import Clock, Small, made, opened
 
 
 def test_an_orphan_goes_sooner_while_somebody_waits(small: Small, clock: Clock) -> None:
@@ -63,3 +63,28 @@ def test_memory_of_dropped_runs_goes_back_now_and_then(
     scheduler.close(scheduler.open(small()).token)
     scheduler.turn()
     assert len(times) == 4
+
+
+def test_a_run_that_asks_for_more_memory_takes_no_place_from_one_that_trains(
+    small: Small, clock: Clock
+) -> None:
+    large = small(batch=200)
+    scheduler = made(clock, memory=estimated_bytes(large) + estimated_bytes(small()) - 1)
+    grows, trains = (opened(scheduler, small(seed=seed, steps=500)) for seed in range(2))
+    trains.play()
+    scheduler.turn()
+    grows.reset(large)
+    late = scheduler.open(small(seed=2))
+    assert (grows.state, trains.state, late.state) == ("queued", "running", "queued")
+    before = trains.step
+    scheduler.turn()
+    assert trains.step > before
+    scheduler.close(trains.token)
+    assert (grows.state, late.state) == ("preparing", "queued")
+
+
+def test_a_run_that_asks_for_more_memory_keeps_its_place_while_all_fit(small: Small, clock: Clock) -> None:
+    scheduler = made(clock, runs=1)
+    grows, waits = (scheduler.open(small(seed=seed)) for seed in range(2))
+    grows.reset(small(batch=200))
+    assert (grows.state, waits.state) == ("preparing", "queued")
