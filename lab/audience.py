@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 Callback = Callable[[Any], None]
@@ -85,6 +86,10 @@ class Watched:
         self.audience = Audience(clock())
         self._clock = clock
         self._lock = threading.RLock()
+
+    def held(self) -> AbstractContextManager[bool]:
+        """Within it nothing changes: to read, at once, several attributes that belong together."""
+        return self._lock
 
     def attach(self, viewer: str) -> None:
         """Somebody watches; the run is no orphan."""

@@ -72,9 +72,7 @@ class Desk:
             ParameterError: the cluster cannot be used.
         """
         with self._news:
-            job = self._jobs.get(key)
-            if job is not None and job.address == address:
-                self.resume(job)
+            if (job := self._resumed(key, address)) is not None:
                 return job
             active = [one for one in self._jobs.values() if one.state in ("waiting", "running")]
             if len(active) >= self.limits.jobs:
@@ -83,8 +81,10 @@ class Desk:
                 )
         pool = None if not address or address in self._pools else DaskPool(address)  # may take seconds
         with self._news:
-            if pool is not None:
-                self._pools[address] = pool
+            if pool is not None and self._pools.setdefault(address, pool) is not pool:
+                pool.close()  # another page was as fast
+            if (job := self._resumed(key, address)) is not None:
+                return job
             job = Job(tasks, address, on_result)
             wanted = {task.key for task in tasks}
             job.results |= {k: r for k, r in self._known() if k in wanted}
@@ -92,6 +92,14 @@ class Desk:
             self._jobs[key] = job
             self._forget()
             self._wake()
+        return job
+
+    def _resumed(self, key: Hashable, address: str) -> Job | None:
+        """The job that there is already, going on."""
+        job = self._jobs.get(key)
+        if job is None or job.address != address:
+            return None
+        self.resume(job)
         return job
 
     def get(self, key: Hashable) -> Job | None:
@@ -209,13 +217,22 @@ class Desk:
         more = (reporter.Reporter(str(path)),) if pool.shares_files else ()
         job.begin()
         try:
-            future = pool.submit(carrying(task.function, task.argument), task.argument, *more)
-        except Exception as error:  # a pool that broke in this moment
-            _LOG.warning("a sweep's pool refused work (%s); it is renewed", type(error).__name__)
-            pool.renew()
-            future = pool.submit(carrying(task.function, task.argument), task.argument, *more)
+            future = self._sent(pool, task, more)
+        except Exception as error:  # the thread must go on for the other jobs
+            job.give_up(task, _ours(error))
+            return
         self._in_flight[task.key] = (task, future, job.address, path)
         future.add_done_callback(lambda _: self._note(task.key))
+
+    def _sent(self, pool: Pool, task: Task, more: tuple[reporter.Reporter, ...]) -> Any:
+        """The future of a task; a pool that broke in this moment is renewed once."""
+        function = carrying(task.function, task.argument)
+        try:
+            return pool.submit(function, task.argument, *more)
+        except Exception as error:
+            _LOG.warning("a sweep's pool refused work (%s); it is renewed", type(error).__name__)
+            pool.renew()
+            return pool.submit(function, task.argument, *more)
 
     def _note(self, key: Hashable) -> None:
         with self._news:
@@ -236,8 +253,10 @@ class Desk:
         for job in waiting:
             try:
                 job.take(task, result)
-            except OSError as error:
-                job.cancelled, job.reason = True, f"{error.filename}: {error.strerror}."
+            except Exception as error:  # what is done with a result failed; the thread must go on
+                told = isinstance(error, OSError) and error.filename
+                job.cancelled = True
+                job.reason = f"{error.filename}: {error.strerror}." if told else _ours(error)
                 job.bump()
 
     def _missed(self, task: Task, address: str, error: BaseException, waiting: list[Job]) -> None:
@@ -254,9 +273,7 @@ class Desk:
         elif isinstance(error, ParameterError):
             said = sentence(str(error))
         else:
-            number = secrets.randbelow(900_000) + 100_000
-            _LOG.error("error number %d in a sweep", number, exc_info=error)
-            said = f"Something went wrong, and the mistake is ours (number {number})."
+            said = _ours(error)
         for job in waiting:
             job.give_up(task, said)
 
@@ -271,3 +288,10 @@ class Desk:
         used = {job.address for job in self._jobs.values()} | {""}
         for address in set(self._pools) - used:
             self._pools.pop(address).close()
+
+
+def _ours(error: BaseException) -> str:
+    """What people are told of an error of the program; the log has it under the number."""
+    number = secrets.randbelow(900_000) + 100_000
+    _LOG.error("error number %d in a sweep", number, exc_info=error)
+    return f"Something went wrong, and the mistake is ours (number {number})."

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as open_socket
 
 from lab.config import RunConfig
+from ui.live.feed import Feed
 from ui.live.route import MAX_VIEWERS, Allowance, base_path, live_routes, read
 from ui.server import scheduler
 
@@ -248,6 +249,17 @@ def test_a_closed_run_tells_its_viewers(host, run):
         Browser(socket).take()
         scheduler().close(run.token)
         assert closing_code(socket) == 4404
+
+
+def test_an_error_in_what_is_sent_ends_the_view_and_stands_in_the_log(host, run, monkeypatch, caplog):
+    def broken(*_, **__):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(Feed, "packet", broken)
+    with connect(host, run.token) as socket, pytest.raises(ConnectionClosed):
+        drain(socket)
+    soon(lambda: "secret detail" in caplog.text)
+    soon(lambda: run.unwatched_since is not None)
 
 
 def test_allowance_is_a_rate_with_a_burst(monkeypatch):

@@ -89,10 +89,10 @@ class Feed:
         return b"".join(parts)
 
     def _frames(self) -> list[bytes]:
-        run = self.run
-        if run.state in ("queued", "preparing"):
+        with self.run.held():  # data and recording of one run, never of two
+            state, recording, data = self.run.state, self.run.recording, self.run.data
+        if state in ("queued", "preparing"):
             return []  # the former run's frames are old news, the new one has none
-        recording, data = run.recording, run.data
         if recording is None or data is None or not recording.frames:
             return []
         frames = recording.frames
@@ -172,13 +172,15 @@ def squeezed_images(data: Dataset) -> bytes:
 
 def state_of(run: LiveRun) -> dict[str, Any]:
     """Where the run stands, as the panel tells it."""
-    return {
-        "state": run.state,
-        "reason": run.reason,
-        "step": run.step,
-        "total": run.total,
-        "speed": run.speed,
-        "events": [{"step": e.step, "name": e.name, "value": e.value} for e in run.config.events],
-        "marks": mark_notes(run.marks),
-        "phase": run.phase_note,
-    }
+    with run.held():  # no state with the step or the reason of another
+        told = {
+            "state": run.state,
+            "reason": run.reason,
+            "step": run.step,
+            "total": run.total,
+            "speed": run.speed,
+            "phase": run.phase_note,
+        }
+        events, marks = run.config.events, run.marks
+    changes = [{"step": event.step, "name": event.name, "value": event.value} for event in events]
+    return {**told, "events": changes, "marks": mark_notes(marks)}

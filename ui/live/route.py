@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import secrets
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from streamlit import config as streamlit_config
 
 from lab.asked import Question
@@ -39,6 +40,7 @@ QUESTIONS = ("batch", "why")
 LARGEST_POINT = 1_000_000
 
 VIEWERS: Counter[str] = Counter()
+_LOG = logging.getLogger("lab")
 
 
 def base_path() -> str:
@@ -145,7 +147,8 @@ class Viewer:
         finally:
             for task in (sender, receiver):
                 task.cancel()
-            await asyncio.gather(sender, receiver, return_exceptions=True)
+            for error in await asyncio.gather(sender, receiver, return_exceptions=True):
+                self.report(error)
             VIEWERS[self.run.token] -= 1
             unsubscribe()
             self.run.detach(self.id)
@@ -206,6 +209,12 @@ class Viewer:
                     self.run.ask(self.id, question)
             else:
                 return await self.refuse(POLICY, "unknown message")
+
+    def report(self, error: Any) -> None:
+        """Logs what ended a view whose both sides were still there."""
+        there = {self.socket.client_state, self.socket.application_state} == {WebSocketState.CONNECTED}
+        if there and isinstance(error, Exception) and not isinstance(error, (WebSocketDisconnect, OSError)):
+            _LOG.error("a view of %r ended with an error", self.run, exc_info=error)
 
     async def refuse(self, code: int, reason: str) -> None:
         """Closes the socket with a reason."""

@@ -217,3 +217,46 @@ def alive(process):
         return False
     state = Path(f"/proc/{process}/stat")  # in a container without init an ended orphan stays a zombie
     return not state.exists() or state.read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+
+
+def test_two_pages_that_open_the_same_sweep_at_once_share_its_job(desk, monkeypatch):
+    tasks = [Task(("same", k), duties.square, k, 1) for k in range(2)]
+    others = []
+
+    def connected(_):  # which takes seconds, in which another page asks for the same
+        if not others:
+            others.append(None)
+            asking = threading.Thread(target=lambda: others.append(desk.open("same", tasks, "tcp://there")))
+            asking.start()
+            asking.join()
+        return LocalPool(1)
+
+    monkeypatch.setattr("lab.sweep.desk.DaskPool", connected)
+    job = desk.open("same", tasks, "tcp://there")
+    assert job is others[1]
+    assert job is desk.get("same")
+    assert job.wait(150)
+    assert job.results == {("same", 0): 0, ("same", 1): 1}
+
+
+def test_what_breaks_in_one_job_leaves_the_others_going_on(desk, monkeypatch, caplog):
+    class Refusing(LocalPool):
+        def submit(self, *_):
+            raise RuntimeError("inner secret")
+
+    def broken(*_):
+        raise ValueError("inner secret")
+
+    monkeypatch.setattr("lab.sweep.desk.DaskPool", lambda _: Refusing(1))
+    refused = desk.open("refused", [Task("refused", duties.square, 3, 1)], "tcp://elsewhere")
+    assert refused.wait(150)
+    assert "the mistake is ours" in refused.failures["refused"]
+    spoilt = desk.open("spoilt", [Task("spoilt", duties.square, 4, 1)], on_result=broken)
+    assert spoilt.wait(150)
+    assert spoilt.state == "cancelled"
+    assert "the mistake is ours" in spoilt.reason
+    assert "inner secret" not in spoilt.reason
+    assert caplog.text.count("inner secret") >= 2
+    job = desk.open("goes on", [Task("goes on", duties.square, 5, 1)])
+    assert job.wait(150)
+    assert job.results == {"goes on": 25}
