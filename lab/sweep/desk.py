@@ -253,11 +253,16 @@ class Desk:
         for job in waiting:
             try:
                 job.take(task, result)
+            except OSError as error:
+                self._stop_for(
+                    job, f"{error.filename}: {error.strerror}." if error.filename else _ours(error)
+                )
             except Exception as error:  # what is done with a result failed; the thread must go on
-                told = isinstance(error, OSError) and error.filename
-                job.cancelled = True
-                job.reason = f"{error.filename}: {error.strerror}." if told else _ours(error)
-                job.bump()
+                self._stop_for(job, _ours(error))
+
+    def _stop_for(self, job: Job, reason: str) -> None:
+        job.cancelled, job.reason = True, reason
+        job.bump()
 
     def _missed(self, task: Task, address: str, error: BaseException, waiting: list[Job]) -> None:
         """No result: cancelled, or the worker died and it is tried again, or it failed for good."""

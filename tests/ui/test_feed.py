@@ -3,8 +3,6 @@
 import logging
 import re
 import struct
-import sys
-import threading
 import time
 
 import numpy as np
@@ -15,7 +13,7 @@ from lab.frame import Glance
 from losslib.errors import ParameterError
 from ui.errors import explain
 from ui.live.about import TERMS, describe
-from ui.live.feed import Feed, state_of
+from ui.live.feed import Feed
 from ui.navigation import ROOT, entries, read_entry
 from ui.server import scheduler
 
@@ -162,28 +160,4 @@ def test_links_are_sent_once_to_who_asked():
     counts = (int(frame.histogram.positive.sum()), int(frame.histogram.negative.sum()))
     assert (step, positives, negatives) == (0, *counts)
     assert feed.packet() == other.packet() == b""
-    scheduler().close(run.token)
-
-
-def test_a_state_is_told_with_its_own_reason():
-    run = opened(data="blobs", data_options={"points": 80}, batch=16, per_class=2)
-    kept, ended = sys.getswitchinterval(), threading.Event()
-
-    def changing():
-        while not ended.is_set():
-            for name in ("paused", "finished"):
-                run.set_state(name, f"Because it is {name}.")
-
-    thread = threading.Thread(target=changing)
-    sys.setswitchinterval(1e-6)
-    try:
-        thread.start()
-        until(lambda: run.state != "ready")
-        told = [state_of(run) for _ in range(3000)]
-    finally:
-        ended.set()
-        thread.join()
-        sys.setswitchinterval(kept)
-    assert {one["state"] for one in told} == {"paused", "finished"}
-    assert all(one["reason"] == f"Because it is {one['state']}." for one in told)
     scheduler().close(run.token)
