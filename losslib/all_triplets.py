@@ -31,9 +31,9 @@ class AllTripletsTerm(Term):
     def to_indexed(self, limit: int | None = None) -> IndexedTerm:
         """All triplets written out; with a limit an even sample of them, `sample_of` being their number."""
         total = int(self.count())
-        numbers = torch.arange(total, device=self.positive.device)
-        if limit is not None and limit < total:
-            numbers = numbers[:limit] * total // limit
+        wanted = total if limit is None else min(limit, total)
+        numbers = torch.arange(wanted, device=self.positive.device)  # all of them may be too many to number
+        numbers = numbers if wanted == total else numbers * total // wanted
         triplets = numbered(self.positive, self.negative, numbers)
         term = IndexedTerm(self.values_of(triplets), triplets, self.divisor)
         term.sample_of = total if len(numbers) < total else None

@@ -11,6 +11,7 @@ from losslib.base import BaseLoss, PairLoss
 from losslib.direct import DirectLoss
 from losslib.inputs import Batch
 from losslib.pair_matrix import as_pairs
+from losslib.pairs import PairMasks
 from losslib.precision import without_autocast
 from losslib.shares import Ledger, share_of
 from losslib.types import PairIndices, TripletIndices
@@ -55,7 +56,8 @@ class DistributedLossWrapper(nn.Module):
         Args:
             embeddings: (B, D), this process's rows.
             labels: (B,).
-            indices_tuple: pairs or triplets among this process's rows (or from them to its references).
+            indices_tuple: pairs or triplets among this process's rows (or from them to its references), as
+                index tensors or `PairMasks`.
             ref_emb: (R, D), this process's part of a separate reference set.
             ref_labels: (R,).
 
@@ -104,10 +106,11 @@ class DistributedLossWrapper(nn.Module):
             None if classes is None else self._gathered(classes)[0],
             own.given_dtype,
             own.autocast,
+            masks=None if own.masks is None else _widened(own.masks, first, len(references)),
         )
         if ref_emb is None:
             batch.own, batch.among_itself = torch.arange(len(x), device=x.device) + first, True
-        ledger = _Shared(self.group)
+        ledger = _Shared(self.group, x.device)
         with without_autocast(x):
             share = references.sum() * 0  # a process without pairs takes part in the backward pass as well
             for name, term in loss.compute(batch).items():
@@ -133,14 +136,14 @@ class DistributedLossWrapper(nn.Module):
 class _Shared(Ledger):
     """Counts of all processes: each entry is added up over them at once."""
 
-    def __init__(self, group: Any) -> None:
+    def __init__(self, group: Any, device: torch.device) -> None:
         super().__init__()
-        self.group = group
+        self.group, self.device = group, device
 
     def entry(self, key: tuple[Any, ...], own: Any) -> Any:
         """The sum of every process's own number."""
         if key not in self._totals:
-            total = own.detach().clone() if isinstance(own, Tensor) else torch.tensor(own)
+            total = own.detach().clone() if isinstance(own, Tensor) else torch.tensor(own, device=self.device)
             distributed.all_reduce(total, group=self.group)
             self._totals[key] = total
         return self._totals[key]
@@ -171,6 +174,16 @@ def _gather(part: Tensor, counts: list[int], group: Any) -> Tensor:
     parts = [torch.empty_like(padded) for _ in counts]
     distributed.all_gather(parts, padded, group=group)
     return torch.cat([rows[:count] for rows, count in zip(parts, counts, strict=True)])
+
+
+def _widened(masks: PairMasks, first: int, references: int) -> PairMasks:
+    """Masks over the references of all processes, of which this process's own begin at `first`."""
+    both = []
+    for mask in (masks.positive, masks.negative):
+        wide = mask.new_zeros(len(mask), references)
+        wide[:, first : first + mask.shape[1]] = mask
+        both.append(wide)
+    return PairMasks(*both)
 
 
 def _moved(indices: Any, first: int) -> Any:

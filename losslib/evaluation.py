@@ -67,7 +67,7 @@ def recall_at_k(embeddings: Tensor, labels: Tensor, k: int = 1, distance: Distan
         ParameterError: k is out of range.
     """
     embeddings = checked(embeddings, labels)
-    count = len(labels)
+    labels, count = labels.to(embeddings.device), len(labels)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < max(count, 2):
         raise ParameterError(f"recall_at_k: k must be a whole number from 1 to {count - 1}, got {k!r}")
     found = torch.zeros(count, dtype=torch.bool, device=embeddings.device)
@@ -117,7 +117,7 @@ def alignment(embeddings: Tensor, labels: Tensor) -> Tensor:
         Wang and Isola 2020, "Understanding Contrastive Representation Learning", equation 1 with alpha = 2.
     """
     unit = normalize(checked(embeddings, labels), dim=1)
-    _, group, sizes = labels.unique(return_inverse=True, return_counts=True)
+    _, group, sizes = labels.to(unit.device).unique(return_inverse=True, return_counts=True)
     sizes = sizes.to(unit.dtype)
     sums = torch.zeros(len(sizes), unit.shape[1], dtype=unit.dtype, device=unit.device)
     means = sums.index_add_(0, group, unit) / sizes.unsqueeze(1)
@@ -188,6 +188,7 @@ def _mean_over(values: Tensor, mask: Tensor, embeddings: Tensor) -> Tensor:
 def _at_r(embeddings: Tensor, labels: Tensor, distance: Distance | None) -> tuple[Tensor, Tensor]:
     """R-precision and mean average precision at R."""
     embeddings = checked(embeddings, labels)
+    labels = labels.to(embeddings.device)
     positives = _positives(labels)
     largest = max(int(positives.max()), 1) if len(labels) > 1 else 0
     precision, average = torch.zeros_like(embeddings[:, 0]), torch.zeros_like(embeddings[:, 0])

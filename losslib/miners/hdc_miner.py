@@ -42,7 +42,7 @@ class HDCMiner(Miner):
     def _hardest(
         self, separation: Tensor, anchors: Tensor, others: Tensor, largest: bool
     ) -> tuple[Tensor, Tensor]:
-        number = math.ceil(self.filter_percentage * len(anchors))
+        number = math.ceil(self.filter_percentage * len(anchors) * (1 - 1e-12))  # 0.07 of 100 is 7, not 8
         _, kept = torch.topk(separation[anchors, others], number, largest=largest, sorted=False)
         kept, _ = kept.sort()
         return anchors[kept], others[kept]

@@ -11,9 +11,10 @@ import torch
 from torch import distributed, multiprocessing, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from losslib import distances, losses
+from losslib import distances, losses, pairs
 from losslib.distributed import DistributedLossWrapper
 from losslib.regularizers import LpRegularizer
+from losslib.triplets import joined
 
 LABELS = torch.tensor([0, 1, 0, 2, 1, 0, 2, 1, 0, 2])
 CUT = 6  # the second process has four rows
@@ -29,6 +30,9 @@ CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "no positives in one process": ("ContrastiveLoss", {}, torch.tensor([0, 0, 0, 0, 0, 0, 1, 2, 3, 4])),
     "no positives anywhere": ("SupConLoss", {}, torch.arange(10)),
     "one class in one process": ("TripletMarginLoss", {}, torch.tensor([0, 0, 0, 0, 0, 0, 1, 1, 2, 2])),
+    "pairs given as masks": ("ContrastiveLoss", {}, LABELS),
+    "pairs given by index": ("NTXentLoss", {}, LABELS),
+    "triplets given by index": ("TripletMarginLoss", {}, LABELS),
 }
 
 
@@ -43,16 +47,29 @@ class Whole(nn.Module):
         self.loss = DistributedLossWrapper(loss) if shared else loss
         self.double()
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
-        return self.loss(self.model(x), y)
+    def forward(self, x: torch.Tensor, y: torch.Tensor, given: Any) -> Any:
+        return self.loss(self.model(x), y, given)
+
+
+def given_in(case: str, rows: slice) -> Any:
+    """The pairs or triplets of a case among these rows, counted from the first: neighbours against others."""
+    if "given" not in case:
+        return None
+    place = torch.arange(10)
+    near, same_process = (place.unsqueeze(1) - place).abs() == 1, (place < CUT).unsqueeze(1) == (place < CUT)
+    far = (place.unsqueeze(1) - place).abs() > 2
+    masks = pairs.PairMasks(*((mask & same_process)[rows, rows] for mask in (near, far)))
+    if "masks" in case:
+        return masks
+    return joined(masks.indices()) if "triplets" in case else masks.indices()
 
 
 def inputs() -> torch.Tensor:
     return torch.randn(10, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-def found(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
-    value = module(x, y)
+def found(module: nn.Module, x: torch.Tensor, y: torch.Tensor, given: Any) -> dict[str, torch.Tensor]:
+    value = module(x, y, given)
     value.backward()
     grads = {
         name.removeprefix("module.").replace("loss.loss.", "loss."): p.grad.clone()
@@ -68,7 +85,7 @@ def work(rank: int, port: int, folder: str) -> None:
     results = {}
     for case, (name, options, labels) in CASES.items():
         module = DistributedDataParallel(Whole(name, copy.deepcopy(options), shared=True))
-        results[case] = found(module, inputs()[part], labels[part])
+        results[case] = found(module, inputs()[part], labels[part], given_in(case, part))
     torch.save(results, Path(folder) / f"{rank}.pt")
     distributed.destroy_process_group()
 
@@ -87,7 +104,8 @@ def shared() -> list[dict[str, dict[str, torch.Tensor]]]:
 @pytest.mark.parametrize("case", CASES)
 def test_equals_one_process_on_the_whole_batch(case: str, shared: Any) -> None:
     name, options, labels = CASES[case]
-    expected = found(Whole(name, copy.deepcopy(options), shared=False), inputs(), labels)
+    whole = given_in(case, slice(None))
+    expected = found(Whole(name, copy.deepcopy(options), shared=False), inputs(), labels, whole)
     for rank in range(2):
         torch.testing.assert_close(shared[rank][case], expected, rtol=1e-9, atol=1e-12)
     moved = any(bool(grad.any()) for key, grad in expected.items() if key != "value")
