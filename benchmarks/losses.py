@@ -55,14 +55,19 @@ def batch(rows: int, two_views: bool = False) -> tuple[Tensor, Tensor]:
     return x, (torch.arange(rows) % CLASSES)[torch.randperm(rows, generator=generator)]
 
 
-def ours(name: str, rows: int, two_views: bool = False) -> Call:
-    """A training step of the loss, without a model."""
+def made(name: str) -> Any:
+    """The loss with its defaults."""
     cls = catalog.get(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        loss: Any = cls(**{needed: GIVEN[needed] for needed in cls.required})
+        return cls(**{needed: GIVEN[needed] for needed in cls.required})
+
+
+def ours(name: str, rows: int, two_views: bool = False) -> Call:
+    """A training step of the loss, without a model."""
+    loss = made(name)
     x, y = batch(rows, two_views)
-    second = {"ref_emb": x.flip(0)} if "two views" in cls.needs else {"labels": y}
+    second = {"ref_emb": x.flip(0)} if "two views" in loss.needs else {"labels": y}
     return _step(lambda z: loss(z, **second), x)
 
 
@@ -169,18 +174,15 @@ def time_of(name: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
                 two_views = library == "lightly"
                 result = compare(ours(name, rows, two_views), peer, limit(rows))
                 row |= {f"{key}_{library}" if key == "ratio" else key: v for key, v in result.items()}
-        loss: Any = catalog.get(name)
-        row["form"] = form_of(loss, rows)
+        row["form"] = form_of(name, rows)
         found.append(row)
         print(as_text(row), flush=True)
     return found
 
 
-def form_of(cls: type, rows: int) -> str:
+def form_of(name: str, rows: int) -> str:
     """The form that the loss takes under its defaults."""
-    if cls not in kernels():
-        return "plain"
-    return explain(cls(), rows).split(": ")[1].split(" ")[0]
+    return explain(made(name), rows).split(": ")[1].split(" ")[0]
 
 
 def memory_of(name: str, library: str) -> float | None:

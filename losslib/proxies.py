@@ -101,6 +101,11 @@ class ProxyLoss(BaseLoss):
         weight = self._weight_for(batch)
         return self.proxy_terms(batch.embeddings, weight, labels, self._times(batch))
 
+    def _fused(self, batch: Batch) -> Tensor | None:
+        from losslib.kernels.proxies import fused  # which imports the losses
+
+        return fused(self, batch)
+
     def classes(self, batch: Batch) -> Tensor:
         """The labels as class numbers (B,). Raises ShapeError, or TypeError for floating labels."""
         owner, labels, count = type(self).__name__, batch.labels, self.num_classes

@@ -20,9 +20,11 @@ from losslib.kernels import (
     dense_softmax,
     first_pairs,
     is_plain,
+    proxies,
     reduce,
 )
 from losslib.kernels.blocked_softmax import SPAN
+from losslib.proxies import ProxyLoss
 from losslib.reducers import AvgNonZeroReducer, DivisorReducer
 
 _LARGEST_SCALE = 1e6  # of logits: beyond it a masked entry's filler would be no longer far away
@@ -73,6 +75,8 @@ class Kernel:
 
 def choose(loss: Any, here: Situation) -> Choice:
     """The form a loss takes."""
+    if isinstance(loss, ProxyLoss):
+        return _against_proxies(loss, here)
     refused = _refused(loss, here)
     if refused:
         return Choice("plain", refused)
@@ -85,6 +89,14 @@ def choose(loss: Any, here: Situation) -> Choice:
     return Choice(
         "blocked", f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache"
     )
+
+
+def _against_proxies(loss: Any, here: Situation) -> Choice:
+    listed = "rows are weighed by an index tuple" if here.tuples else ""
+    refused = proxies.refused(loss, here.rows, here.device) or listed
+    if refused:
+        return Choice("plain", refused)
+    return Choice("dense", "value and gradients come from the matrix of rows and proxies in one pass")
 
 
 def _of_its_own(here: Situation) -> Choice:
