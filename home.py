@@ -6,8 +6,10 @@ TITLE = "Home"
 SUMMARY = "What this is, and where to go"
 
 with page("Loss Lab", "Contrastive and deep-metric-learning losses, live."):
-    from ui.home import doors, introduction, presets
+    from ui.home import doors, introduction, presets, tell_refused, words
 
+    tell_refused()
     introduction()
-    presets()
     doors()
+    words()
+    presets()

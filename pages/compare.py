@@ -5,7 +5,7 @@ import streamlit as st
 from ui.page import page
 
 TITLE = "Compare"
-GROUP = "Choose a loss"
+GROUP = "Choose and check"
 ORDER = 50
 SUMMARY = "Two to four losses on the same data, initial weights and batches; one slider moves all of them."
 

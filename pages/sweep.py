@@ -5,7 +5,7 @@ import streamlit as st
 from ui.page import page
 
 TITLE = "Sweep"
-GROUP = "Choose a loss"
+GROUP = "Choose and check"
 ORDER = 55
 SUMMARY = "Which margin, which temperature, which loss: a grid of runs over seeds, ranked on held-out data."
 

@@ -62,7 +62,7 @@ def base_controls(
         return found[name]
 
     with st.sidebar:
-        st.subheader("What all runs share", anchor=False)
+        st.header("What all runs share", anchor=False)
         data = datasets.get(draw("data"))
         st.caption(data.summary)
         if data.options:

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from lab import glossary
 from lab import presets as shipped
 from lab.presets import FAILURE, GOOD, Preset
 from lab.presets.picture import caption, picture, summary
-from ui.navigation import entries
+from ui.navigation import PageEntry, entries
 
+TERMS = ("encoder", "embedding", "pair", "loss", "margin", "temperature", "held-out data", "recall@1")
 TITLES = {GOOD: "Start from something worth seeing", FAILURE: "Failures on purpose, each with its cure"}
+
+PICTURES = (
+    "Recorded runs, a click from running. Left the map of embeddings, a colour a class; right the distances "
+    "or similarities of positive pairs (blue, up) and negative pairs (orange, down)."
+)
 
 # The whole card is the link; Streamlit's own wrappers would otherwise catch it.
 STYLE = """
@@ -42,7 +49,9 @@ def presets() -> None:
     look = theme()
     st.html(f"<style>:root {{ --lab-primary: {look.primary}; }} {STYLE}</style>")
     for kind, title in TITLES.items():
-        st.subheader(title, anchor=False)
+        st.header(title, anchor=False)
+        if kind == GOOD:
+            st.caption(PICTURES)
         found = [preset for preset in shipped.presets() if preset.kind == kind]
         for row in range(0, len(found), 3):
             for column, preset in zip(st.columns(3), found[row : row + 3], strict=False):
@@ -87,8 +96,37 @@ def theme() -> Theme:
 
 
 def doors() -> None:
-    """One line a page."""
-    st.subheader("Pages", anchor=False)
+    """A card for each group of pages: groups of one page share the first column, each other has its own."""
+    groups: dict[str, list[PageEntry]] = {}
     for entry in entries()[1:]:
+        groups.setdefault(entry.group, []).append(entry)
+    shared = {group: pages for group, pages in groups.items() if len(pages) == 1}
+    columns = [shared, *({group: groups[group]} for group in groups if group not in shared)]
+    for place, one in zip(st.columns(len(columns)), columns, strict=True):
+        for group, pages in one.items():
+            with place.container(border=True, height="content" if one is shared else "stretch"):
+                door(group, pages)
+
+
+def door(group: str, pages: list[PageEntry]) -> None:
+    """The pages of a group, each with its line."""
+    if [entry.title for entry in pages] != [group]:
+        st.header(group, anchor=False)
+    for entry in pages:
         st.page_link(entry.path, label=f"**{entry.title}**", icon=":material/arrow_forward:")
         st.caption(entry.summary)
+
+
+def words() -> None:
+    """What the words on this page mean."""
+    with st.expander("What the words mean"):
+        st.markdown("\n".join(f"- **{term}**: {glossary.define(term)}" for term in TERMS))
+
+
+def tell_refused() -> None:
+    """A link's keys change nothing here, and that is said."""
+    if st.query_params:
+        keys = ", ".join(f"`{str(key)[:30]}`" for key in list(st.query_params)[:5])
+        st.warning(
+            f"Home has no settings, so {keys} in the link changes nothing. Settings of a run go to Train."
+        )

@@ -11,7 +11,8 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 from ui.figures.show import save
 
-SEARCH, FAMILY, LOSS = "reference.search", "reference.family", "reference.loss"
+PREFIX = "reference."
+SEARCH, FAMILY, LOSS = (f"{PREFIX}{name}" for name in ("search", "family", "loss"))
 SHOWN = "reference shown"
 MORE = {"bool": "true: ", "choice": ""}  # what stands for "larger" where values have no order
 EVERY, FIRST = "all", "ContrastiveLoss"
@@ -27,20 +28,20 @@ STYLE = """
 """
 
 
-def say_what_was_refused() -> None:
-    """A sentence for each value of the link that is none of the page's."""
-    known = {FAMILY: families(), LOSS: tuple(catalog.losses())}
-    for key, values in known.items():
-        given = st.query_params.get(key)
-        if given is None or given in values:
-            continue
-        try:
-            catalog.get(given) if key == LOSS else None
-            said = f"no family is called {given!r}; families: {', '.join(values)}"
-        except ParameterError as error:
-            said = str(error)
-        st.warning(f"The link asks for something that is not there, so the default is shown: {said}.")
-    st.html(f"<style>{STYLE}</style>")
+def why_not(key: str, text: str) -> str:
+    """Why the page cannot have that of a link; "" where it can. Raises ParameterError for an unknown loss."""
+    if key == LOSS:
+        catalog.get(text)
+    elif key == FAMILY and text not in families():
+        return f"no family is called {text[:60]!r}; families: {', '.join(families())}"
+    elif key not in (FAMILY, SEARCH):
+        return no_setting(key)
+    return ""
+
+
+def no_setting(key: str) -> str:
+    """The sentence for a key of a link that no control of the page has."""
+    return f"the page has no setting {key[:60]!r}"
 
 
 def families() -> tuple[str, ...]:
@@ -64,6 +65,7 @@ def show(name: str) -> None:
 
 def index(cls: type[Any]) -> None:
     """Search, family, and what fits both, by family; a click shows a loss."""
+    st.html(f"<style>{STYLE}</style>")
     words = st.text_input(
         "Search",
         key=SEARCH,
@@ -109,7 +111,7 @@ def searched(cls: type[Any]) -> str:
 
 def heading(cls: type[Any]) -> None:
     """Name, summary, equation, paper, and the ways to Anatomy and Train."""
-    st.subheader(cls.title, anchor=False)
+    st.header(cls.title, anchor=False)
     st.caption(f"`{cls.__name__}`, family {cls.family}")
     st.markdown(cls.summary)
     st.latex(cls.equation)

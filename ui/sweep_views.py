@@ -39,7 +39,7 @@ def everything(plan: Plan, done: Sequence[tuple[Cell, CellResult]]) -> None:
     """The ranking at the end, and all runs at the step of the one slider."""
     ranked = ranking(done)
     show_ranking(plan, ranked, done)
-    st.subheader("All runs at one step", anchor=False)
+    st.header("All runs at one step", anchor=False)
     steps = moments(plan.cells[0].config.steps)
     step = steps[-1]
     if len(steps) > 1:
@@ -70,7 +70,7 @@ def show_ranking(plan: Plan, ranked: Sequence[Ranked], done: Sequence[tuple[Cell
     from lab.figures.sweep_ranking import sweep_ranking
 
     said = summary(plan, ranked, done)
-    st.subheader("Ranking", anchor=False)
+    st.header("Ranking", anchor=False)
     st.markdown(said)
     figure = sweep_ranking(ranked, chance_of(done), theme().palette)
     words = (

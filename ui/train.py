@@ -41,7 +41,7 @@ def structure() -> dict[str, str]:
         return found[name]
 
     with st.sidebar:
-        st.subheader("What is trained", anchor=False)
+        st.header("What is trained", anchor=False)
         data = datasets.get(draw("data"))
         st.caption(f"**{data.title}.** {data.summary}")
         if data.options:

@@ -50,6 +50,30 @@ def values(at):
     return {metric.label: metric.value for metric in at.metric}
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("check.view", "Nothing", "must be one of Audit a loss, Check my embeddings, got 'Nothing'"),
+        ("check.loss", "NTXent", "did you mean NTXentLoss"),
+        ("check.ContrastiveLoss.neg_margin", "wide", "neg_margin must be"),
+        ("check.ContrastiveLoss.gap", "1", "no setting 'check.ContrastiveLoss.gap'"),
+        ("seed", "1", "no setting 'seed'"),
+    ],
+)
+def test_what_a_link_cannot_have_is_said_until_a_control_changes(key, text, words):
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at.switch_page("pages/check.py")
+    at.query_params[key] = text
+    at = at.run()
+    assert not at.exception
+    [warning] = at.warning
+    assert words in warning.value
+    assert at.get_by_key("check.loss").value == "ContrastiveLoss"
+    assert at.get_by_key("check.ContrastiveLoss.neg_margin").value == 1
+    assert at.run().warning
+    assert not at.get_by_key("check.ContrastiveLoss.neg_margin").set_value(0.5).run().warning
+
+
 def test_the_audit_of_every_option_is_the_library_s():
     at = opened("Audit a loss")
     assert not at.exception

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from lab import presets
 from tests.ui.test_pages import healthy, wait
+from ui.navigation import entries
 from ui.server import scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,23 @@ def test_every_preset_has_a_card_with_its_picture_and_link():
         assert f"data={preset.settings['data']}" in link.query_string
         assert preset.look in texts
         assert not preset.cure or f"**Cure.** {preset.cure}" in texts
+
+
+def test_home_says_that_a_link_changes_nothing_there():
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60)
+    at.query_params["loss"] = "NTXentLoss"
+    at = at.run()
+    assert ["`loss` in the link" in one.value for one in at.warning] == [True]
+
+
+def test_every_page_has_a_door_on_home_in_the_card_of_its_group():
+    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    assert not at.warning
+    links = [link.proto.label for link in at.main if link.type == "page_link"]
+    captions = [caption.value for caption in at.caption]
+    for entry in entries()[1:]:
+        assert f"**{entry.title}**" in links
+        assert entry.summary in captions
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -83,7 +83,7 @@ def test_the_index_shows_what_fits_and_a_click_shows_the_loss():
     assert "CircleLoss" not in shown
     at = at.button(key="show SupConLoss").click().run()
     assert at.get_by_key("reference.loss").value == "SupConLoss"
-    assert "SupCon" in [one.value for one in at.subheader]
+    assert "SupCon" in [one.value for one in at.header]
     assert not at.warning
     assert at.get_by_key("reference.search").value == "temperature"
 
@@ -96,7 +96,12 @@ def test_nothing_found_says_what_helps():
 
 @pytest.mark.parametrize(
     ("query", "words"),
-    [({"reference_loss": "NTXent"}, "NTXentLoss"), ({"reference_family": "pairs"}, "families: all, pair")],
+    [
+        ({"reference_loss": "NTXent"}, "NTXentLoss"),
+        ({"reference_family": "pairs"}, "families: all, pair"),
+        ({"reference_margin": "1"}, "The page has no setting 'reference.margin'"),
+        ({"margin": "1"}, "The page has no setting 'margin'"),
+    ],
 )
 def test_a_wrong_link_is_told_and_the_default_shown(query, words):
     at = opened(**query)
@@ -104,6 +109,9 @@ def test_a_wrong_link_is_told_and_the_default_shown(query, words):
     assert words in at.warning[0].value
     assert at.get_by_key("reference.loss").value == "ContrastiveLoss"
     assert at.get_by_key("reference.family").value == "all"
+    assert set(at.query_params) <= {"reference.loss", "reference.family"}
+    assert at.run().warning
+    assert not at.get_by_key("reference.search").set_value("margin").run().warning
 
 
 def test_who_comes_back_finds_the_loss_they_left():

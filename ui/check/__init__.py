@@ -5,21 +5,25 @@ from __future__ import annotations
 import streamlit as st
 
 from losslib import catalog
+from ui.reference import no_setting
 
 VIEWS = ("Audit a loss", "Check my embeddings")
-VIEW, LOSS = "check.view", "check.loss"
+PREFIX = "check."
+VIEW, LOSS = f"{PREFIX}view", f"{PREFIX}loss"
 
 
-def say_what_was_refused() -> None:
-    """A sentence for each value of the link that is none of the page's."""
-    known = {VIEW: VIEWS, LOSS: tuple(catalog.losses())}
-    for key, values in known.items():
-        given = st.query_params.get(key)
-        if given is not None and given not in values:
-            st.warning(
-                f"The link asks for {key} {given[:60]!r}, which is not there, so the default is shown; "
-                f"known: {', '.join(values[:8])}{' and more' if len(values) > 8 else ''}."
-            )
+def why_not(key: str, text: str) -> str:
+    """Why the page cannot have that of a link; "" where it can. Raises ParameterError for a bad value."""
+    owner, _, option = key.removeprefix(PREFIX).removeprefix("my.").rpartition(".")
+    if key == LOSS:
+        catalog.get(text)
+    elif key == VIEW:
+        return "" if text in VIEWS else f"{VIEW} must be one of {', '.join(VIEWS)}, got {text[:60]!r}"
+    elif owner in catalog.losses() and option in catalog.get(owner).params:
+        catalog.get(owner).params[option].parse(text, owner)
+    else:
+        return no_setting(key)
+    return ""
 
 
 def chosen_view() -> str:

@@ -37,7 +37,7 @@ def sections(upload: Upload) -> None:
 
 def quality(upload: Upload) -> None:
     """The measures, each with its reference."""
-    st.subheader("How good they are", anchor=False)
+    st.header("How good they are", anchor=False)
     found = measured(upload.digest, upload)
     with st.container(horizontal=True):
         for name, text, reference in found:
@@ -69,7 +69,7 @@ def measured(digest: str, _upload: Upload) -> list[tuple[str, str, str]]:
 
 def losses(upload: Upload) -> None:
     """Every loss's value and active share."""
-    st.subheader("What every loss makes of them", anchor=False)
+    st.header("What every loss makes of them", anchor=False)
     rows = valued(upload.digest, upload)
     known = [row for row in rows if not row[5]]
     st.dataframe(
@@ -108,7 +108,7 @@ def valued(digest: str, _upload: Upload) -> list[tuple[str, str, str, float, flo
 
 def distances(upload: Upload) -> None:
     """The distances of pairs on a loss's own axis, its thresholds, and the advice."""
-    st.subheader("Distances of pairs", anchor=False)
+    st.header("Distances of pairs", anchor=False)
     names = pair_losses()
     if LOSS not in st.session_state and LOSS not in st.query_params:
         st.session_state[LOSS] = st.session_state.get(KEPT, FIRST)
@@ -189,7 +189,7 @@ def advised(digest: str, name: str, options: tuple[tuple[str, Any], ...], _uploa
 
 def embedding_map(upload: Upload) -> None:
     """The two principal components."""
-    st.subheader("Map", anchor=False)
+    st.header("Map", anchor=False)
     from lab.figures.embedding_map import embedding_map as drawn
     from lab.projections import project
     from ui.figures.show import is_dark, show
@@ -213,7 +213,7 @@ def embedding_map(upload: Upload) -> None:
 
 def hard(upload: Upload) -> None:
     """The hardest pairs, and the rows whose neighbours have another label."""
-    st.subheader("Pairs and labels to look at", anchor=False)
+    st.header("Pairs and labels to look at", anchor=False)
     positives, negatives, doubted = examined(upload.digest, upload)
     places = st.columns(3, gap="medium")
     names = upload.class_names

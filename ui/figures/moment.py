@@ -107,7 +107,7 @@ def norms(now: Moment) -> None:
     """Norms, and two distances of the same pairs."""
     from ui.figures.norms import norms_and_distances
 
-    st.subheader("Norms and distances", anchor=False)
+    st.header("Norms and distances", anchor=False)
     if now.embeddings is None:
         st.info(now.without_embeddings)
         return

@@ -56,7 +56,7 @@ def failure(one: Failure) -> None:
     st.button(
         "All failures", icon=":material/arrow_back:", on_click=link.go, kwargs={link.PART: link.FAILURES}
     )
-    st.subheader(one.title, anchor=False)
+    st.header(one.title, anchor=False)
     st.markdown(f"**Symptoms.** {one.symptoms}")
     st.markdown(f"**The gauge that shows it first.** {one.gauge}")
     if not link.presenting():

@@ -43,7 +43,7 @@ def show(lesson: Lesson) -> None:
 def head(lesson: Lesson) -> None:
     """Title, idea, terms, what is trained."""
     number = [one.name for one in lessons()].index(lesson.name) + 1
-    st.subheader(f"{number}. {lesson.title}", anchor=False)
+    st.header(f"{number}. {lesson.title}", anchor=False)
     st.markdown(lesson.idea)
     if link.presenting():
         return

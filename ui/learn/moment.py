@@ -56,7 +56,7 @@ def name_of(found: Moment) -> str:
 
 def question(found: Moment) -> None:
     """The teacher's question; where there are answers, one of them is chosen."""
-    st.subheader(found.ask, anchor=False)
+    st.header(found.ask, anchor=False)
     if not found.answers:
         return
     given = st.session_state.get(PREDICTED, {}).get(found)
