@@ -74,6 +74,7 @@ def found(module: nn.Module, x: torch.Tensor, y: torch.Tensor, given: Any) -> di
     grads = {
         name.removeprefix("module.").replace("loss.loss.", "loss."): p.grad.clone()
         for name, p in module.named_parameters()
+        if p.grad is not None
     }
     return {"value": value.detach(), **grads}
 
