@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 EVERY = 0.07  # seconds between two looks at best
 SHARE = 0.15  # of the worker's time that looks of all runs together may take
+SELDOM = 0.9  # seconds between two looks at a run that crowds may not lengthen, as long as
+MOST = 0.5  # of the worker's time is enough for that
 
 
 class Glances:
@@ -31,6 +33,7 @@ class Glances:
         self._clock = clock
         self._seen = 0
         self._next = 0.0
+        self._cost = 0.0  # seconds that the last look took
 
     def owed(self, run: Run) -> bool:
         """Whether steps were made since the last frame or glance."""
@@ -51,10 +54,20 @@ class Glances:
         framed = latest is not None and latest.step == run.steps_done
         if not (framed or resting or begun >= self._next):
             return
-        cost = 0.0
         if not framed:
             self.newest = run.glance() or self.newest
-            cost = self._clock() - begun
+            self._cost = self._clock() - begun
         self.taken = time.time()
         self._seen = run.steps_done
-        self._next = begun + max(EVERY, cost * max(busy, 1) / SHARE)
+        self._next = begun + interval(self._cost, busy)
+
+
+def interval(cost: float, busy: int) -> float:
+    """Seconds from a look or a frame to the next look.
+
+    Args:
+        cost: seconds that a look takes.
+        busy: number of runs that train.
+    """
+    together = cost * max(busy, 1)
+    return max(EVERY, min(together / SHARE, max(SELDOM, together / MOST)))

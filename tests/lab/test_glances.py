@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lab.frame import identical
-from lab.glances import EVERY, SHARE, Glances
+from lab.glances import EVERY, MOST, SELDOM, SHARE, Glances, interval
 from lab.recording import is_frame_step
 from lab.run import Run
 from tests.lab.turning import Clock, Finished, Small, made, opened, turns
@@ -55,26 +55,52 @@ def test_embeddings_that_are_not_finite_give_no_glance(small: Small) -> None:
 
 
 class Stub:
-    """A run of which only the number of steps counts; a look at it takes a second by the clock."""
+    """A run of which only the number of steps counts; a look at it takes some seconds by the clock."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.steps_done, self.looks, self.clock = 0, 0, clock
+    def __init__(self, clock: Clock, cost: float) -> None:
+        self.steps_done, self.looks, self.clock, self.cost = 0, 0, clock, cost
         self.recording = dataclasses.make_dataclass("R", ["latest"])(None)
 
     def glance(self) -> None:
         self.looks += 1
-        self.clock.now += 1.0
+        self.clock.now += self.cost
 
 
-@pytest.mark.parametrize("busy", [1, 3])
-def test_looks_take_a_fixed_share_of_the_time(busy: int, clock: Clock) -> None:
-    glances, stub = Glances(clock), Stub(clock)
+@pytest.mark.parametrize(
+    ("cost", "busy", "share"),
+    [
+        (0.02, 1, SHARE),
+        (0.02, 5, SHARE / 5),
+        (0.02, 20, 0.02 / SELDOM),  # once in that time, which is more than the share
+        (0.02, 100, MOST / 100),  # that would be too much
+    ],
+)
+def test_looks_take_a_fixed_share_of_the_time_unless_that_is_too_seldom(
+    cost: float, busy: int, share: float, clock: Clock
+) -> None:
+    glances, stub = Glances(clock), Stub(clock, cost)
     begun = clock.now
-    while clock.now < begun + 1000:
+    while clock.now < begun + 400:
         stub.steps_done += 1
-        clock.now += 0.01
+        clock.now += 0.001
         glances.look(stub, False, busy)  # type: ignore[arg-type]
-    assert stub.looks / (clock.now - begun) == pytest.approx(SHARE / busy, rel=0.05)
+    assert stub.looks * cost / (clock.now - begun) == pytest.approx(share, rel=0.05)
+
+
+def test_a_frame_puts_the_next_look_off_as_a_look_does(clock: Clock) -> None:
+    glances, stub = Glances(clock), Stub(clock, 0.02)
+    stub.steps_done = 1
+    glances.look(stub, False, 20)  # type: ignore[arg-type]
+    stub.steps_done = 2
+    stub.recording.latest = dataclasses.make_dataclass("F", ["step"])(2)  # type: ignore[attr-defined]
+    clock.now += interval(0.02, 20)
+    glances.look(stub, False, 20)  # type: ignore[arg-type]
+    framed = clock.now
+    stub.steps_done, looks = 3, stub.looks
+    while stub.looks == looks:
+        clock.now += 0.001
+        glances.look(stub, False, 20)  # type: ignore[arg-type]
+    assert clock.now - 0.02 - framed == pytest.approx(SELDOM, abs=0.002)
 
 
 def test_a_run_at_rest_shows_its_very_last_step_and_is_left_alone(small: Small, clock: Clock) -> None:
