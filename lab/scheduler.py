@@ -18,6 +18,8 @@ from lab.recording import Recording
 __all__ = ["LimitError", "Limits", "LiveRun", "Scheduler"]
 
 _LOG = logging.getLogger("lab")
+WAY = 4.0  # times as long as a slice took, the worker waits at most while pages answer
+NAP = 0.004  # seconds between two looks whether they still do
 TIDY_SECONDS = 20.0  # between two times that memory of dropped runs goes back to the system
 
 
@@ -27,11 +29,18 @@ class Scheduler:
     Args:
         limits: what is allowed.
         clock: seconds; tests bring their own.
+        answering: whether somebody waits for the answer of a page, which goes before training.
     """
 
-    def __init__(self, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        answering: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.limits = limits or Limits()
         self.clock = clock
+        self._answering = answering
         self._runs: dict[str, LiveRun] = {}
         self._lock = threading.RLock()
         self._news = threading.Event()
@@ -185,9 +194,13 @@ class Scheduler:
                 time.sleep(0.1)
 
     def _rest(self, took: float) -> None:
-        # other threads answer clicks meanwhile
+        # Other threads answer clicks meanwhile. Left to itself, training comes between any two of their
+        # instructions, and an answer takes several times as long: so it waits for them, but not for ever.
         if self._thread is threading.current_thread():
             time.sleep(min(took * (1 / self.duty() - 1), 0.1))
+            until = self.clock() + WAY * took
+            while self.clock() < until and not self._stopping and self._answering():
+                time.sleep(NAP)
 
     def _idle_seconds(self) -> float:
         now = self.clock()

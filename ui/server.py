@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from lab.scheduler import Scheduler
@@ -20,6 +21,8 @@ _LOCK = threading.Lock()
 WARM = threading.Event()
 AT_END: list[Callable[[], None]] = []  # what else ends with the server, which a signal ends without atexit
 ENDING = threading.Event()  # the server ends: what is still to be warmed up is left
+SCRIPT = "ScriptRunner.scriptThread"  # Streamlit's name for a thread that runs a page
+SOON = 2.0  # seconds within which an answer is waited for; a page that works longer gets no way any more
 LAST_PART = 10.0  # seconds that the end waits for the part under way, such as an import
 
 
@@ -38,9 +41,19 @@ def scheduler_if_warm() -> Scheduler | None:
 def _scheduler() -> Scheduler:
     from lab.scheduler import Limits, Scheduler
 
-    made = Scheduler(Limits.from_environment())
+    made = Scheduler(Limits.from_environment(), answering=answering)
     made.start()
     return made
+
+
+_SEEN: WeakKeyDictionary[threading.Thread, float] = WeakKeyDictionary()
+
+
+def answering() -> bool:
+    """Whether a page runs that began a short while ago; the worker asks."""
+    now = time.monotonic()
+    scripts = [thread for thread in threading.enumerate() if thread.name == SCRIPT]
+    return any(now - _SEEN.setdefault(thread, now) < SOON for thread in scripts)
 
 
 def warm_up() -> None:

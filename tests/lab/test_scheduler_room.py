@@ -1,9 +1,22 @@
 """Room for those who are there: what nobody has a page of gives way sooner, and its memory goes back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
-from lab.limits import LimitError, estimated_bytes
-from tests.lab.turning import Clock, Small, made, opened
+from lab.limits import LimitError, Limits, estimated_bytes
+from lab.scheduler import Scheduler
+from tests.lab.turning import Clock, Small, made, opened, until
+
+
+@contextmanager
+def running(scheduler: Scheduler) -> Iterator[None]:
+    scheduler.start()
+    try:
+        yield
+    finally:
+        scheduler.stop()
 
 
 def test_an_orphan_goes_sooner_while_somebody_waits(small: Small, clock: Clock) -> None:
@@ -88,3 +101,29 @@ def test_a_run_that_asks_for_more_memory_keeps_its_place_while_all_fit(small: Sm
     grows, waits = (scheduler.open(small(seed=seed)) for seed in range(2))
     grows.reset(small(batch=200))
     assert (grows.state, waits.state) == ("preparing", "queued")
+
+
+def test_training_waits_for_answers(small: Small) -> None:
+    asked = []
+
+    def answering() -> bool:
+        asked.append(run.step)
+        return len(asked) % 3 != 0  # an answer takes two naps
+
+    scheduler = Scheduler(Limits(slice_steps=1, quantum=0.5), answering=answering)
+    run = scheduler.open(small(steps=40))
+    with running(scheduler):
+        run.attach("viewer")
+        run.play()
+        until(lambda: run.state == "finished")
+    assert set(asked[1:]) >= set(range(1, 40)), "after every slice, while the run stands"
+
+
+def test_an_answer_that_never_comes_stops_no_run(small: Small) -> None:
+    scheduler = Scheduler(answering=lambda: True)
+    with running(scheduler):
+        run = scheduler.open(small(steps=30))
+        run.attach("viewer")
+        run.play()
+        until(lambda: run.state == "finished")
+    assert run.step == 30

@@ -2,7 +2,13 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ui import server
 
 ROOT = Path(__file__).resolve().parents[2]
 AT_ONCE = """
@@ -22,3 +28,32 @@ def test_a_server_that_ends_while_it_warms_up_ends_without_a_word():
         command = [sys.executable, "-c", AT_ONCE.format(seconds=seconds)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+def test_a_page_that_runs_is_answering_and_one_that_has_ended_is_not():
+    def script():
+        import streamlit as st
+
+        from ui.server import answering
+
+        st.text(f"answering: {answering()}")
+
+    shown = AppTest.from_function(script, default_timeout=30).run()
+    assert shown.text[0].value == "answering: True"
+    assert not server.answering()
+
+
+def test_who_works_for_long_is_waited_for_no_more(monkeypatch: pytest.MonkeyPatch):
+    ended, now = threading.Event(), 100.0
+    monkeypatch.setattr(server.time, "monotonic", lambda: now)
+    page = threading.Thread(target=ended.wait, args=(60,), name=server.SCRIPT, daemon=True)
+    page.start()
+    try:
+        assert server.answering()
+        now += server.SOON / 2
+        assert server.answering()
+        now += server.SOON
+        assert not server.answering()
+    finally:
+        ended.set()
+        page.join()
