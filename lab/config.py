@@ -168,7 +168,9 @@ class RunConfig:
         """Plain values for JSON, all options written out."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["data_options"], plain["loss_options"] = self.data_values, self.loss_values
-        plain["miner_options"] = self.miner_values
+        plain["miner_options"] = {
+            name: _open_ends(value, float, str) for name, value in self.miner_values.items()
+        }
         plain["events"] = [list(event) for event in self.events]
         return {"version": VERSION, **plain}
 
@@ -177,6 +179,8 @@ class RunConfig:
         """The config that `to_dict` wrote. Raises ParameterError for anything else."""
         known = {field.name for field in fields(cls)}
         values = dict(plain)
+        if isinstance(mined := values.get("miner_options"), dict):
+            values["miner_options"] = {name: _open_ends(value, str, float) for name, value in mined.items()}
         version = values.pop("version", None)
         if version not in READ_VERSIONS or isinstance(version, bool):
             known_versions = " or ".join(map(str, READ_VERSIONS))
@@ -203,6 +207,14 @@ class RunConfig:
         if not isinstance(plain, dict):
             raise ParameterError("run config: expected a JSON object")
         return cls.from_dict(plain)
+
+
+def _open_ends(value: Any, kind: type, into: type) -> Any:
+    """The range with infinite ends as text, or back: JSON has no infinity. All else as it is."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    ends = [into(end) if isinstance(end, kind) and str(end) in ("inf", "-inf") else end for end in value]
+    return type(value)(ends)
 
 
 def canonical(options: Any, declared: Mapping[str, Param], owner: str) -> Options:

@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.fuzz.__main__ import main, run
-from tests.fuzz.holds import Property, properties
+from tests.fuzz.__main__ import main
+from tests.fuzz.holds import Draws, Property, properties, run
+from tests.fuzz.portions import PORTION, portions
 
-EACH = 60
+EACH = 200
 
 
 @pytest.mark.parametrize("name", [*properties()])
@@ -18,12 +19,23 @@ def test_it_holds(name: str) -> None:
 def test_a_property_that_does_not_hold_is_found() -> None:
     from hypothesis import strategies as st
 
-    def small(number: int) -> None:
-        assert number < 1000
+    def small(size: int, draws: Draws) -> None:
+        for draw in draws:
+            assert draw.random() < 0.9, size
 
-    found, _ = run(Property(small, {"number": st.integers()}, 1.0), 300)
+    found, _ = run(Property(small, {"size": st.integers(5)}, 1.0), 300)
     assert found is not None
-    assert found.startswith("AssertionError")
+    assert found.startswith("AssertionError: 5\n")  # the least structure
+
+
+def test_a_long_run_is_cut_into_portions_of_all_properties() -> None:
+    names = [*properties()]
+    cut = portions(names, 240_000, 7)
+    counts = {name: sum(one.count for one in cut if one.name == name) for name in names}
+    assert abs(sum(counts.values()) - 240_000) < len(names)
+    assert [one.name for one in cut[: len(names)]] == names
+    assert len({one.seed for one in cut}) == len(cut)
+    assert max(one.count for one in cut) == PORTION
 
 
 def test_the_command_counts_its_inputs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -230,3 +230,13 @@ def test_only_numbers_of_a_loss_may_change_while_it_trains() -> None:
 def test_a_new_loss_drops_the_old_ones_options_and_events() -> None:
     config = RunConfig(loss_options={"neg_margin": 0.5}, events=(Event(3, "neg_margin", 0.4),), lr=0.1)
     assert config.replace(loss="NTXentLoss") == RunConfig(loss="NTXentLoss", lr=0.1)
+
+
+def test_a_range_with_an_open_end_survives_json_which_has_no_infinity() -> None:
+    address = {"miner": "BatchEasyHardMiner", "BatchEasyHardMiner.allowed_neg_range": "0.5:inf"}
+    config, refusals = read_settings(address)
+    assert not refusals
+    text = config.to_json()
+    assert '"allowed_neg_range": [0.5, "inf"]' in text
+    assert RunConfig.from_json(text) == config
+    assert dict(config.miner_options)["allowed_neg_range"] == (0.5, math.inf)
