@@ -13,7 +13,8 @@ from ui.navigation import draw_navigation
 PRESENT, ENTERED = "page.present", "page.entered"
 
 # Streamlit's own padding leaves a third of a projector's picture empty; its captions, slider values and
-# segments are paler than AA allows, its focus is hard to see, and long code scrolls where no key does.
+# segments and the axes of charts are paler than AA allows, its focus is hard to see, and long code scrolls
+# where no key does.
 STYLE = """
 .stMainBlockContainer { padding: 2.2rem 2rem 2rem; }
 [data-testid="stSidebarHeader"] { height: 2rem; }
@@ -23,6 +24,7 @@ STYLE = """
 .stApp :is(a, button, summary, input, textarea, [role="slider"], [tabindex]):focus-visible {
   outline: 2px solid currentColor !important; outline-offset: 2px;
 }
+.js-plotly-plot .main-svg text:not(.hoverlayer *) { fill: currentColor !important; }
 .stCode pre, .stCode pre code { white-space: pre-wrap !important; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3rem 1rem 2rem; }

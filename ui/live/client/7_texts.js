@@ -26,12 +26,13 @@ function setText(element, words) {
 // Texts under the charts; `at` is the place of the frame in the history, `moment` what map and histograms show.
 function drawTexts(panel, frame, at, moment) {
   const hello = panel.hello;
-  setText(panel.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + mapNote(moment, hello));
+  setText(panel.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + mapNote(moment, hello) + ".");
   setText(panel.find("active-summary"), activeSentence(frame));
   setText(panel.find("histogram-summary"), histogramSummary(moment, hello));
   panel.find("histogram").setAttribute("aria-label", marksSentence(panel.shown === null && panel.state.marks ? panel.state : frame));
-  setText(panel.find("loss-summary"), "Loss " + short(frame.loss) + " at step " + frame.step + ", " +
-    short(panel.frames[0].loss) + " at step " + panel.frames[0].step + ".");
+  const lossAt = ({ loss, step }) => short(loss) + " at step " + step;
+  const losses = frame.step === panel.frames[0].step ? [frame] : [frame, panel.frames[0]];
+  setText(panel.find("loss-summary"), "Loss " + losses.map(lossAt).join(", ") + ".");
   const precise = latestKnown(panel.frames, "map_at_r", at);
   setText(panel.find("quality-summary"), "On " + hello.quality_on + ": recall@1 " + percent(frame.recall_at_1) +
     ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
