@@ -224,4 +224,6 @@ def result(plan: Plan, job: Job) -> None:
     if not done:
         st.info("The first runs appear here as they end. The sweep goes on when you leave this page.")
         return
+    if set(plan.cells) == set(example.plan().cells):
+        st.caption("A recorded example. Change a setting, and the button that runs it appears.")
     sweep_views.everything(plan, done)

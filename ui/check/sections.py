@@ -48,7 +48,7 @@ def quality(upload: Upload) -> None:
 
 def glossary_text(name: str) -> str | None:
     """The term's sentence, if the glossary has it."""
-    for term in (name, name.split("@", maxsplit=1)[0], name.split(maxsplit=1)[0], name.lower()):
+    for term in (name, name.split(maxsplit=1)[0], f"{name.split('@', maxsplit=1)[0]}@k"):
         try:
             return glossary.define(term)
         except (KeyError, ValueError):
