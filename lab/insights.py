@@ -8,7 +8,16 @@ import numpy as np
 
 from lab.config import LEARNING_RATE, RunConfig, in_force
 from lab.detectors import detected
-from lab.detectors.finding import COLLAPSED_COSINE, SETTLED, Cure, Insight, is_collapsed
+from lab.detectors.finding import (
+    COLLAPSED_COSINE,
+    DEAD_SHARE,
+    SETTLED,
+    Cure,
+    Insight,
+    has_vanished,
+    is_collapsed,
+    temperature_cure,
+)
 from lab.frame import Frame
 from lab.recording import Recording
 from lab.settings import settings
@@ -17,8 +26,6 @@ from losslib import catalog
 __all__ = ["Cure", "Insight", "insights"]
 
 FLAT_RANK = 1.2
-DEAD_SHARE = 0.01
-VANISHED_SHARE = 1e-4
 FEW_NEGATIVES = 3.0
 LOW_TEMPERATURE = 0.03
 NARROW_COSINE = 0.7
@@ -57,6 +64,8 @@ def _divergence(recording: Recording) -> Insight | None:
     if recording.state != "diverged" and not recording.reason:
         return None
     rate = in_force(recording.config)["lr"]
+    if not recording.frames:  # before any update: the learning rate has had no part in it
+        return Insight("divergence", recording.reason, "learning_rate", rate)
     cure = Cure("Lower the learning rate and begin again.", "lr", _calmer(rate))
     return Insight("divergence", recording.reason, "learning_rate", rate, cure)
 
@@ -110,13 +119,8 @@ def _flat(config: RunConfig, frame: Frame) -> Insight | None:
     return Insight("flat", sentence, "effective_rank", rank, cure)
 
 
-def _has_vanished(recording: Recording, frame: Frame) -> bool:
-    first, now = recording.frames[0].gradient_norm, frame.gradient_norm
-    return frame.step >= 10 and now < VANISHED_SHARE * first and frame.active_share >= DEAD_SHARE
-
-
 def _vanished(recording: Recording, frame: Frame) -> Insight | None:
-    if not _has_vanished(recording, frame):
+    if not has_vanished(recording, frame):
         return None
     first, now = recording.frames[0].gradient_norm, frame.gradient_norm
     sentence = (
@@ -164,7 +168,7 @@ def _low_temperature(config: RunConfig, frame: Frame) -> Insight | None:
         )
     else:
         return None
-    cure = Cure("Raise the temperature.", f"{config.loss}.temperature", "0.1")
+    cure = temperature_cure(config, warmer=True)
     return Insight("low_temperature", sentence, "active_share", frame.active_share, cure)
 
 
@@ -207,7 +211,7 @@ def _active_share(recording: Recording, frame: Frame) -> Insight | None:
     sentence = f"{shown} % of the batch's pairs are active: "
     if share == 0:
         sentence = "No pair of the batch has a gradient: the loss asks for nothing more."
-    elif frame.gradient_norm == 0 or _has_vanished(recording, frame):
+    elif frame.gradient_norm == 0 or has_vanished(recording, frame):
         sentence += "the loss still weighs them, but no gradient reaches the encoder."
     else:
         sentence += "they still have a gradient."

@@ -208,15 +208,21 @@ def refusal(loss: str, pairing: str = "label", miner: str = "none") -> str:
 @cache
 def why_no_tuples(loss: str) -> str:
     """Why a loss refuses index tuples, in the loss's own words; "" if it takes them."""
-    cls = catalog.get(loss)
     x, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
-    sizes = {"num_classes": 2, "embedding_size": 4, "class_counts": torch.tensor([2, 2])}
     masks = pairs.same_label(labels)
     try:
-        built = cls(**{name: sizes[name] for name in cls.required})
+        built = small_loss(loss)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            built.loss_terms(x, labels if cls.family == "proxy" else None, masks.indices())
+            built.loss_terms(x, labels if built.family == "proxy" else None, masks.indices())
     except ValueError as error:
         _, because, why = str(error).partition("because ")
         return why if because else str(error)
     return ""
+
+
+def small_loss(loss: str) -> Any:
+    """A loss at its default options, for two classes and embeddings of size 4; no random state moves."""
+    cls = catalog.get(loss)
+    sizes = {"num_classes": 2, "embedding_size": 4, "class_counts": torch.tensor([2, 2])}
+    with torch.random.fork_rng(devices=[]):
+        return cls(**{name: sizes[name] for name in cls.required})

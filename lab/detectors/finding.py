@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lab.config import RunConfig
 from lab.frame import Frame
 from lab.recording import Recording
+from losslib import catalog
 
 # Before this step the encoder still leaves its initial narrow cone, which looks like collapse and is none.
 SETTLED = 50
 COLLAPSED_COSINE = 0.99
 COLLAPSED_SHARE_OF_SPREAD = 0.02
+DEAD_SHARE = 0.01
+VANISHED_SHARE = 1e-4
+BETTER_TEMPERATURE = 0.1
+SCALES = ("scale", "softmax_scale", "gamma")  # options that are one over a temperature
 
 
 @dataclass(frozen=True)
@@ -53,3 +59,20 @@ def is_collapsed(recording: Recording, frame: Frame) -> bool:
     return bool(
         frame.at_origin or cosine > COLLAPSED_COSINE or equal or spread < COLLAPSED_SHARE_OF_SPREAD * first
     )
+
+
+def has_vanished(recording: Recording, frame: Frame) -> bool:
+    """Whether active pairs give the encoder next to no gradient, measured by what they gave at first."""
+    first, now = recording.frames[0].gradient_norm, frame.gradient_norm
+    return frame.step >= 10 and now < VANISHED_SHARE * first and frame.active_share >= DEAD_SHARE
+
+
+def temperature_cure(config: RunConfig, warmer: bool) -> Cure:
+    """A higher or a lower temperature, by the option that sets it: itself, or a scale that it is one over."""
+    options = catalog.get(config.loss).params
+    if "temperature" in options:
+        words = "Raise the temperature." if warmer else "Lower the temperature."
+        return Cure(words, f"{config.loss}.temperature", f"{BETTER_TEMPERATURE:g}")
+    scale = next((name for name in SCALES if name in options), "")
+    words = f"{'Lower' if warmer else 'Raise'} {scale or 'the scale'}, which is one over the temperature."
+    return Cure(words, f"{config.loss}.{scale}", f"{1 / BETTER_TEMPERATURE:g}") if scale else Cure(words)

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 
-from lab.detectors.finding import SETTLED, Cure, Insight
+from lab.detectors.finding import SETTLED, Insight, temperature_cure
 from lab.frame import Frame
 from lab.recording import Recording
 
 KIND = "high_temperature"
 REPLACES = ()
 HIGH, EVEN = 1.0, 0.97
-BETTER = "0.1"
 
 
 def find(recording: Recording, frame: Frame) -> Insight | None:
@@ -28,9 +27,8 @@ def find(recording: Recording, frame: Frame) -> Insight | None:
         f"At temperature {mark.value:g} all negatives weigh the same: an anchor sees {100 * even:.0f} % of "
         "them as if they were equally near, so nothing pushes the nearest away."
     )
-    config = recording.config
-    option = f"{config.loss}.temperature"
-    return Insight(KIND, sentence, "active_share", even, Cure("Lower the temperature.", option, BETTER))
+    cure = temperature_cure(recording.config, warmer=False)
+    return Insight(KIND, sentence, "active_share", even, cure)
 
 
 def evenness(frame: Frame) -> float:

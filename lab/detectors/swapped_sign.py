@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lab.detectors.finding import SETTLED, Cure, Insight, is_collapsed
+from lab.detectors.finding import SETTLED, Cure, Insight, has_vanished, is_collapsed
 from lab.frame import Frame, Histogram
 from lab.recording import Recording
 from losslib import catalog
@@ -20,7 +20,9 @@ FELL = 0.1  # of the loss at first
 def find(recording: Recording, frame: Frame) -> Insight | None:
     """What the loss is made to want has happened, and it was not that positives are closer."""
     first = recording.frames[0]
-    if frame.step < SETTLED or is_collapsed(recording, frame) or not frame.batch.positive.any():
+    if frame.step < SETTLED or not frame.batch.positive.any():
+        return None
+    if is_collapsed(recording, frame) or has_vanished(recording, frame):
         return None
     if not first.loss - frame.loss > FELL * abs(first.loss):
         return None

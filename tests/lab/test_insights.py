@@ -4,11 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from lab import presets
 from lab.config import RunConfig
+from lab.detectors.finding import temperature_cure
 from lab.insights import insights
+from lab.pairing import SIZES, TWO_VIEWS
 from lab.run import Run
+from losslib import catalog
 
 Small = Callable[..., RunConfig]
 Finished = Callable[[RunConfig], Run]
@@ -141,3 +145,47 @@ def test_no_pairs_at_all_says_nothing_about_activity(small: Small, finished: Fin
     assert frame is not None
     bare = replace(frame, active_share=np.nan)
     assert insights(run.recording, bare) == ()
+
+
+def test_a_cure_of_the_temperature_turns_the_option_that_sets_it() -> None:
+    cured = 0
+    for name, cls in catalog.losses().items():
+        if SIZES & {*cls.needs} or TWO_VIEWS in cls.needs or not cls().marks():
+            continue
+        if cls().marks()[0].kind != "temperature":
+            continue
+        config = RunConfig(loss=name)
+        for warmer in (True, False):
+            cure = temperature_cure(config, warmer)
+            turned = RunConfig.from_settings({**config.to_settings(full=True), cure.setting: cure.value})
+            assert cls(**dict(turned.loss_options)).marks()[0].value == pytest.approx(0.1), name
+        cured += 1
+    assert cured >= 7
+
+
+def test_embeddings_that_are_not_finite_before_any_update_are_no_matter_of_the_rate(small: Small) -> None:
+    recording = Run(small(steps=2)).recording
+    recording.state, recording.reason = "diverged", "The loss is NaN at step 0, before any update: look."
+    (only,) = insights(recording)
+    assert (only.kind, only.cure) == ("divergence", None)
+
+
+def test_a_drift_is_explained_by_what_the_loss_sees(small: Small, finished: Finished) -> None:
+    for loss, directions in (("NTXentLoss", True), ("SphereFaceLoss", False), ("CenterLoss", False)):
+        run = finished(small(loss=loss, output="none", steps=2))
+        frame = run.recording.latest
+        assert frame is not None
+        long = replace(frame, positions=frame.positions * 1000, embeddings=None)
+        found = {one.kind: one.sentence for one in insights(run.recording, long)}
+        assert ("looks at directions alone" in found["norm_drift"]) == directions
+
+
+def test_a_gradient_that_vanished_is_no_swapped_sign(small: Small, finished: Finished) -> None:
+    run = finished(small(steps=60))
+    frame, first = run.recording.latest, run.recording.frames[0]
+    assert frame is not None
+    alike = frame.histogram._replace(positive=frame.histogram.negative)
+    for share, swapped in ((0.1, True), (1e-5, False)):
+        now = replace(frame, histogram=alike, loss=first.loss / 2, gradient_norm=share * first.gradient_norm)
+        found = {insight.kind for insight in insights(run.recording, now)}
+        assert ("swapped_sign" in found, "vanished_gradient" in found) == (swapped, not swapped)
