@@ -134,10 +134,15 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
         run.speed = SPEEDS[speed]
         undo.button(run)
         recordings.continue_button(run, wanted)
-        with st.popover("Take home", key="take home", on_change="rerun"):
-            take_home.everything(run)
-        with st.popover("Link", key="link", on_change="rerun"):
-            sharing.link(run)
+        # what is not open is not worked out: a QR code takes longer than the rest of the page
+        leaving = st.popover("Take home", key="take home", on_change="rerun")
+        if leaving.open:
+            with leaving:
+                take_home.everything(run)
+        shared = st.popover("Link", key="link", on_change="rerun")
+        if shared.open:
+            with shared:
+                sharing.link(run)
 
 
 def begin_again(wanted: RunConfig, what: str) -> None:

@@ -27,6 +27,7 @@ def trained():
         at.switch_page("pages/train.py")
         for key, value in {**LIGHT, "steps": "12", **query}.items():
             at.query_params[key] = value
+        at.session_state["take home"] = at.session_state["link"] = True  # both are open
         at.run()
         run = scheduler().get(at.session_state["run.token"])
         run.attach("test")
