@@ -24,6 +24,7 @@ STYLE = """
 .stApp :is(a, button, summary, input, textarea, [role="slider"], [tabindex]):focus-visible {
   outline: 2px solid currentColor !important; outline-offset: 2px;
 }
+.stApp textarea:focus-visible { outline-offset: -2px; }
 .js-plotly-plot .main-svg text:not(.hoverlayer *) { fill: currentColor !important; }
 .stCode pre, .stCode pre code { white-space: pre-wrap !important; }
 @media (max-width: 640px) {

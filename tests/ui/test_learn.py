@@ -97,6 +97,9 @@ def test_a_recorded_lesson_is_marked_at_once_and_another_seed_trains(opened):
     assert "**Right.** Measured: +0 points." in said(at)
     run = scheduler().get(at.session_state["learn.token"])
     assert run.shown is not None
+    button(at, "Play").click().run()
+    until(at, lambda _: run.shown is None, "the run shown to train live")
+    assert "**Right.** Measured: +0 points." in said(at)
     button(at, "Train it with another seed").click().run()
     assert "Take away" not in said(at)
     until(at, lambda page: "Take away" in said(page), "three runs")
@@ -165,6 +168,10 @@ def test_a_linked_moment_is_frozen_and_opens_after_the_prediction(opened):
     assert run.step == 6
     assert button(at, "Play") is None
     assert len(at.number_input) == 0
+    button(at, "Present").click().run()
+    button(at, "Open a room").click().run()
+    assert "**0** of 0 in the room have predicted." in said(at)  # a moment has no mark
+    button(at, "Stop presenting").click().run()
     at.radio[0].set_value("yes").run()
     button(at, "Predict").click().run()
     assert [one.label for one in at.number_input] == ["Temperature"]
@@ -202,12 +209,13 @@ def test_a_presenter_sees_what_a_room_predicts(opened):
     code = teacher.query_params["learn.room"]
     assert f"learn.room={code}" in teacher.code[0].value
     assert "present" not in teacher.code[0].value
+    assert "QR code" in [block.proto.popover.label for block in teacher.main if block.type == "popover"]
     student = opened(learn_lesson="margin_and_dead_zone", learn_room=code)
     assert "counted without a name" in said(student)
     student.radio[0].set_value(1).run()
     button(student, "Predict and run").click().run()
     teacher.run()
-    assert "**1** of 1 in the room have predicted" in said(teacher)
+    assert "**1** of 1 in the room have predicted, **" in said(teacher)
     assert rooms().counts(code, "margin_and_dead_zone").answers == {"it stays within 10 points": 1}
     button(teacher, "Close the room").click().run()
     student.run()

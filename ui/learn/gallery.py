@@ -86,6 +86,7 @@ def failure(one: Failure) -> None:
         st.markdown(f"**Cure.** {one.cure_title}. {one.cure_text}")
     if CURE in made.recordings:
         both(one, made)
+    trainer.play_again()
     trainer.panel()
 
 

@@ -37,6 +37,7 @@ def show(lesson: Lesson) -> None:
         trainer.follow(made)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         which_run(lesson, made)
+        trainer.play_again()
     trainer.panel()
 
 

@@ -187,3 +187,6 @@ def make() -> None:
         kwargs=texts,
         help="As your class will see it; Back leads here again",
     )
+    st.caption(
+        "To count what your class predicts: Open it here, Present, Open a room. The room has its own link."
+    )

@@ -36,12 +36,16 @@ def show() -> None:
     part, name = link.part(), link.read(link.LESSON)
     if part == link.MOMENT:
         room.membership()
+        if presenting:
+            room.presenter(moment.name_of(moment.read_moment(link.moment_texts())[0]))
         moment.show()
-        tools(moment.name_of(moment.read_moment(link.moment_texts())[0]))
+        tools()
         return
     if not presenting:
         parts()
     room.membership()
+    if presenting:
+        room.presenter(name)
     if part == link.FAILURES:
         gallery.show()
     elif part == link.MAKE:
@@ -50,11 +54,11 @@ def show() -> None:
     elif name:
         st.button("All lessons", icon=":material/arrow_back:", on_click=link.go, shortcut=link.shortcut("l"))
         lesson.show(get(name))
-        tools(name)
+        tools()
     else:
         trainer.leave()
         overview()
-        tools("")
+        tools()
 
 
 def parts() -> None:
@@ -108,13 +112,13 @@ def first_sentence(text: str) -> str:
     return f"{text[: min(ends)]}." if ends else text
 
 
-def tools(question: str) -> None:
-    """Presenting on and off, and the room of the presenter."""
+def tools() -> None:
+    """Presenting on and off, and a room for the presenter."""
     if link.presenting():
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(KEYS_HELP)
             st.button("Stop presenting", on_click=link.write, kwargs={link.PRESENTING: ""})
-        room.presenter(question)
+        room.opener()
     else:
         st.button(
             "Present",

@@ -7,9 +7,11 @@ from functools import cache
 
 import streamlit as st
 
+from lab.lessons import lessons
 from lab.lessons.rooms import MEMBERS, Room, RoomError, Rooms
 from lab.settings import sentence
 from ui.learn import link
+from ui.sharing import show_code
 
 MEMBER, MINE, FULL = "learn member", "learn my room", "learn room full"
 EVERY = 2.0  # seconds between two looks of the presenter
@@ -85,12 +87,8 @@ def membership() -> None:
         st.warning(sentence(said))
 
 
-def presenter(question: str) -> None:
-    """The presenter's side: open a room, the link for the class, live counts, close it.
-
-    Args:
-        question: name of the lesson, or of the moment, whose predictions are counted.
-    """
+def opener() -> None:
+    """The button that opens a room, where the presenter has none."""
     if not own_code():
         st.button(
             "Open a room",
@@ -98,14 +96,26 @@ def presenter(question: str) -> None:
             help=f"Your class opens a link, and you see live what it predicts. Up to {MEMBERS} sessions; "
             "only counts are kept, in memory, until you close the room.",
         )
+
+
+def presenter(question: str) -> None:
+    """The presenter's room, above the picture: the link for the class, live counts, close it.
+
+    Args:
+        question: name of the lesson, or of the moment, whose predictions are counted.
+    """
+    if not own_code():
         return
     texts = link.now()
     texts.pop(link.PRESENTING, None)
+    address = link.address_of(texts)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**Room {own_code()}.** The class opens this link:")
+            with st.popover("QR code"):
+                show_code(address)
             st.button("Close the room", on_click=close_room)
-        st.code(link.address_of(texts), language=None, wrap_lines=True)
+        st.code(address, language=None, wrap_lines=True)
         counts(question)
 
 
@@ -120,10 +130,13 @@ def counts(question: str) -> None:
             st.session_state.pop(MINE, None)
             st.caption(sentence(str(error)))
             return
-        st.markdown(
-            f"**{found.predicted}** of {found.members} in the room have predicted, **{found.finished}** have "
-            "seen their mark."
+        predicted = f"**{found.predicted}** of {found.members} in the room have predicted"
+        marked = (
+            f", **{found.finished}** have seen their mark"
+            if question in {one.name for one in lessons()}
+            else ""
         )
+        st.markdown(f"{predicted}{marked}.")
         for answer, count in found.answers.items():
             st.progress(count / max(found.predicted, 1), text=f"{answer}: {count}")
 

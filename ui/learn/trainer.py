@@ -209,6 +209,15 @@ def tell() -> None:
         st.warning(sentence(notice))
 
 
+def play_again() -> None:
+    """Play, where the run shown is a recording, as its panel says."""
+    run = run_here()
+    if run is not None and run.state == "recorded":
+        st.button(
+            "Play", on_click=press, args=("play",), help="Trains this run live, from step 0. A mark stays."
+        )
+
+
 def panel(step: int | None = None) -> None:
     """The live panel of the page's run.
 
