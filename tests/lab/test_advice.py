@@ -92,8 +92,13 @@ def test_a_range_that_lies_between_two_values_of_the_grid() -> None:
 
 
 def test_where_there_is_no_such_range() -> None:
-    labels = torch.zeros(ROWS, dtype=torch.long)
-    assert all(one.range is None for one in advise("ContrastiveLoss", {}, torch.zeros(ROWS, 2), labels))
+    at_one_point = torch.zeros(ROWS, 2)
+    assert advise("ContrastiveLoss", {}, at_one_point, torch.zeros(ROWS, dtype=torch.long)) == ()
+    (found,) = advise("ContrastiveLoss", {}, at_one_point, torch.arange(ROWS) % 5)
+    # the negatives, 80 % of the pairs, have a gradient together or not at all
+    assert (found.option, found.range) == ("neg_margin", None)
+    assert sorted({round(share, 1) for share in found.shares}) == [0.0, 0.8]
+    assert "never 10 to 60%" in found.sentence()
 
 
 def test_a_loss_without_pairs_says_so() -> None:
