@@ -39,6 +39,13 @@ def test_the_eight_failures_have_eight_detectors():
 
 
 @pytest.mark.parametrize("failure", failures(), ids=NAMES)
+def test_a_cure_says_which_learning_rate_it_takes(failure):
+    rate = failure.cure.get("lr", "")
+    assert rate in failure.cure_title
+    assert bool(rate) == ("learning rate" in failure.cure_title)
+
+
+@pytest.mark.parametrize("failure", failures(), ids=NAMES)
 def test_a_failure_trips_its_own_detector_alone_and_is_cured(failure):
     failed, cured = trained(failure.config(seed=3)), trained(failure.cured(seed=3))
     assert troubles(failed) == {failure.detector}
