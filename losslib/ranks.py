@@ -2,56 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from losslib.block_triplets import columns_of
+from losslib.precision import transforming
 
 
 def counts_before(
-    similarity: Tensor, items: Tensor, among: tuple[Tensor, Tensor], temperature: float
+    similarity: Tensor, items: Tensor, others: Tensor, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """For each item of each row, the soft number of entries of two sets that are more similar than it.
+    """For each item of each row, the soft number of items, and of others, that are more similar than it.
 
     Nothing larger than a block is kept: each is computed again for its gradient.
 
     Args:
         similarity: similarities (B, R).
-        items: mask (B, R) of the entries to rank, at most m a row.
-        among: two masks (B, R) of the entries that are counted; an item in its own set counts as one half.
+        items: mask (B, R) of the entries to rank, at most m a row; each counts itself as one half.
+        others: mask (B, R) of the entries that are only counted.
         temperature: width of the sigmoid that takes the place of a step.
 
     Returns the two counts, both (B, m), and a mask (B, m) of the places that hold an item.
     """
     columns = columns_of(items)
-    rows, width = similarity.shape
+    scaled, dtype = similarity / temperature, similarity.dtype
     kept = torch.arange(columns.shape[1], device=items.device) < items.sum(1, keepdim=True)
-    scaled = similarity / temperature
-    sets = torch.stack([mask.to(similarity.dtype) for mask in among], dim=2)  # (B, R, 2)
-    largest = max(_BLOCK, 4 * rows * width)
-    step = max(1, largest // max(1, columns.shape[1] * width))
-    if rows <= step or not torch.is_grad_enabled():
-        counts = [_counts(*block) for block in _blocks(step, scaled, columns, sets)]
-    else:
-        counts = [
-            checkpoint(_counts, *block, use_reentrant=False, preserve_rng_state=False)
-            for block in _blocks(step, scaled, columns, sets)
-        ]
-    both = torch.cat(counts)
-    return both.select(2, 0), both.select(2, 1), kept
+    own = scaled.gather(1, columns)
+    among_items = _counts(own, own, kept.to(dtype))
+    return among_items, _counts(own, scaled, others.to(dtype)), kept
 
 
-def _blocks(step: int, *parts: Tensor) -> list[tuple[Tensor, ...]]:
-    rows = len(parts[0])
-    starts = range(0, max(rows, 1), step)
-    return [tuple(part.narrow(0, at, min(step, rows - at)) for part in parts) for at in starts]
+def _counts(own: Tensor, scaled: Tensor, weight: Tensor) -> Tensor:
+    """Sum over R of weight * sigmoid(scaled - own) for each item: own (B, m), others (B, R) -> (B, m)."""
+    if torch.compiler.is_compiling() or transforming():
+        return _block(own, scaled, weight)
+    counts: Tensor = _SoftCounts.apply(own, scaled, weight)
+    return counts
 
 
-def _counts(scaled: Tensor, columns: Tensor, sets: Tensor) -> Tensor:
-    """Soft counts (b, m, 2) of a block: scaled (b, R), columns (b, m), sets (b, R, 2)."""
-    own = scaled.gather(1, columns).unsqueeze(2)
-    return torch.sigmoid(scaled.unsqueeze(1) - own) @ sets
+class _SoftCounts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, own: Tensor, scaled: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(own, scaled, weight)
+        counts = torch.empty_like(own)
+        for rows, places, before in _sigmoids(own, scaled):
+            counts[rows, places] = torch.bmm(before, weight[rows].unsqueeze(2)).squeeze(2)
+        return counts
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        own, scaled, weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # this is to be differentiated again
+            counts = _again(own, scaled, weight)
+            by_own, by_scaled = torch.autograd.grad(counts, [own, scaled], grads[0], create_graph=True)
+            return by_own, by_scaled, None
+        by_own, by_scaled = torch.empty_like(own), torch.zeros_like(scaled)
+        for rows, places, before in _sigmoids(own, scaled):
+            grad = grads[0][rows, places]
+            slope = before.addcmul_(before, before, value=-1)
+            by_own[rows, places] = torch.bmm(slope, weight[rows].unsqueeze(2)).squeeze(2).mul_(grad).neg_()
+            by_scaled[rows] += torch.bmm(grad.unsqueeze(1), slope).squeeze(1)
+        return by_own, by_scaled.mul_(weight), None
 
 
-_BLOCK = 1 << 16  # comparisons in memory at a time, or four matrices where that is more
+def _sigmoids(own: Tensor, scaled: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Blocks (b, k, R) of sigmoid(scaled - own), in one buffer, with their rows and places of items."""
+    count, places = own.shape
+    width = scaled.shape[1]
+    step = max(1, _BLOCK // max(1, places * width))  # whole rows, or a part of one
+    part = max(1, min(places, _BLOCK // max(1, width)))
+    buffer = own.new_empty(min(step, max(count, 1)) * part * width)
+    for at in range(0, count, step):
+        rows = slice(at, min(at + step, count))
+        for first in range(0, places, part):
+            chosen = slice(first, min(first + part, places))
+            items = own[rows, chosen].unsqueeze(2)
+            out = buffer[: items.numel() * width].view(*items.shape[:2], width)
+            yield rows, chosen, torch.sub(scaled[rows].unsqueeze(1), items, out=out).sigmoid_()
+
+
+def _again(own: Tensor, scaled: Tensor, weight: Tensor) -> Tensor:
+    """The counts by automatic differentiation, block by block."""
+    step = max(1, max(_BLOCK, 4 * scaled.numel()) // max(1, own.shape[1] * scaled.shape[1]))
+    blocks = [
+        checkpoint(
+            _block,
+            *(part.narrow(0, at, min(step, len(own) - at)) for part in (own, scaled, weight)),
+            use_reentrant=False,
+            preserve_rng_state=False,
+        )
+        for at in range(0, max(len(own), 1), step)
+    ]
+    return torch.cat(blocks)
+
+
+def _block(own: Tensor, scaled: Tensor, weight: Tensor) -> Tensor:
+    before = torch.sigmoid(scaled.unsqueeze(1) - own.unsqueeze(2))
+    return (before @ weight.unsqueeze(2)).squeeze(2)
+
+
+_BLOCK = 1 << 18  # comparisons in memory at a time, which stay in the cache

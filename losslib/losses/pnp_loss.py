@@ -110,7 +110,7 @@ class PNPLoss(PairLoss):
         same = pairs.positive
         if (itself := pairs.batch.itself) is not None:
             same = same | (itself & present.unsqueeze(1))
-        _, before, kept = counts_before(pairs.values, same, (same, pairs.negative), self.anneal)
+        _, before, kept = counts_before(pairs.values, same, pairs.negative, self.anneal)
         weighed = (self._weighed(before) * kept.to(before.dtype)).sum(1)
         return {"loss": reduced_term(ratio((weighed / kept.sum(1).clamp_min(1)).sum(), present.sum()))}
 

@@ -80,7 +80,7 @@ class SmoothAPLoss(PairLoss):
         same = pairs.positive
         if (itself := pairs.batch.itself) is not None:
             same = same | (itself & present.unsqueeze(1))
-        before, above, kept = counts_before(pairs.values, same, (same, pairs.negative), self.temperature)
+        before, above, kept = counts_before(pairs.values, same, pairs.negative, self.temperature)
         rank = before + 0.5  # 1 + the others: the item counted itself as one half
         precision = (rank / (rank + above) * kept.to(rank.dtype)).sum(1)
         return {"loss": pairs.over_anchors(1 - precision / kept.sum(1).clamp_min(1), present)}
