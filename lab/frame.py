@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from losslib.types import Mark
 
-LEVELS = 65_535  # positions lie on a grid of 16 bits a coordinate
-
 
 @dataclass(frozen=True)
 class TermSummary:
@@ -98,7 +96,7 @@ class Frame:
 
     Args:
         step: updates made so far.
-        positions: the map, (N, 2) float32, on a 16-bit grid between its smallest and largest value.
+        positions: the map, (N, 2) float32, on the grid of `lab.grid`.
         loss: value of the loss.
         active_share: share of the batch's pairs that still have a gradient, 0 to 1; NaN without pairs.
         histogram: distances of a fixed sample of probe pairs.
@@ -140,41 +138,6 @@ class Frame:
         h, b = self.histogram, self.batch
         arrays = (self.positions, h.positive, h.negative, b.index, b.labels, b.weights, b.reach)
         return sum(array.nbytes for array in arrays if array is not None)
-
-
-def snapped(positions: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """The positions on a 16-bit grid between their smallest and largest value, so that a file is exact."""
-    return restored(*quantised(positions.astype(np.float32)))
-
-
-def quantised(positions: NDArray[np.float32]) -> tuple[NDArray[np.uint16], float, float]:
-    """Grid points (N, 2) from 0 to 65,535, and the values of 0 and 65,535."""
-    low, high = (float(positions.min()), float(positions.max())) if positions.size else (0.0, 0.0)
-    scale = LEVELS / (high - low) if high > low else 0.0
-    grid = np.rint((positions.astype(np.float64) - low) * scale)
-    return grid.astype(np.uint16), low, high
-
-
-def restored(grid: NDArray[np.uint16], low: float, high: float) -> NDArray[np.float32]:
-    """The positions that `quantised` described."""
-    return (low + grid.astype(np.float64) * ((high - low) / LEVELS)).astype(np.float32)
-
-
-def moves(grids: NDArray[np.uint16]) -> NDArray[np.uint8]:
-    """Grid points of all frames (F, N, 2) as what changed since the frame before, high and low bytes apart.
-
-    From frame to frame the high bytes hardly change, so the file is smaller.
-    """
-    changed = grids.copy()
-    changed[1:] -= grids[:-1]  # modulo 65,536
-    return np.stack([changed >> 8, changed & 255]).astype(np.uint8)
-
-
-def moved(changes: NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """The grid points that `moves` was given."""
-    high, low = changes.astype(np.uint16)
-    found: NDArray[np.uint16] = np.cumsum(high << 8 | low, axis=0, dtype=np.uint16)
-    return found
 
 
 def identical(first: Any, second: Any) -> bool:

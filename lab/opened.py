@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from typing import Any
 
 import numpy as np
 
 import datasets
 from lab.frame import Frame
+from lab.packing import check
 from lab.recording import Recording
 from losslib.errors import ParameterError
 
@@ -35,16 +35,13 @@ def open_run(content: bytes) -> Recording:
             f"run file: {len(content) / 1e6:.1f} MB, at most {MAX_FILE // 10**6} MB are opened"
         )
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, OSError):
+        check(io.BytesIO(content), MAX_UNPACKED)
+    except ParameterError:
+        raise
+    except Exception:
         raise ParameterError(
             "run file: this is no run file; open one that Save run on the Train page made"
         ) from None
-    if size > MAX_UNPACKED:
-        raise ParameterError(
-            f"run file: {size // 10**6} MB unpacked, at most {MAX_UNPACKED // 10**6} MB are opened"
-        )
     try:
         recording = Recording.load(io.BytesIO(content))
         if wrong := _of_itself(recording):

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from datasets import Dataset
 from lab.augmentations import two_views
-from lab.frame import Frame, Glance, Histogram, snapped
+from lab.frame import Frame, Glance, Histogram
+from lab.grid import snapped
 from lab.metrics import alignment_of_pairs, as_measured, collapse, quality, quality_within
 from lab.probe_pairs import Pairs, sample_pairs, sample_pairs_within, sample_view_pairs
 from lab.projections import project
@@ -101,7 +102,7 @@ class Probe:
         self.previous = torch.from_numpy(positions)
         return Snapshot(
             positions,
-            embeddings.clamp(-65_504, 65_504).half().cpu().numpy(),
+            kept_embeddings(embeddings, positions),
             self._histogram(compared, loss),
             self._quality(measured, compared, with_map),
             collapse(embeddings),
@@ -185,3 +186,9 @@ def rounded_up(value: float) -> float:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
+
+
+def kept_embeddings(embeddings: Tensor, positions: NDArray[np.float32]) -> NDArray[np.float16]:
+    """What a frame keeps of them, (N, D) float16; of two coordinates those of the map, which are the same."""
+    known = torch.from_numpy(positions) if embeddings.shape[1] == 2 else embeddings
+    return known.clamp(-65_504, 65_504).half().cpu().numpy()

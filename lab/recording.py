@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -167,6 +167,20 @@ class Recording:
         from lab.runfile import load
 
         return load(path)
+
+
+def stripped(
+    frames: Sequence[Frame], room: int, size: Callable[[Frame], int], strip: Callable[[Frame], Frame]
+) -> list[Frame]:
+    """All frames, with as many of them stripped as makes the rest fit in a room; the first and the last stay.
+
+    Args:
+        frames: in order of step.
+        room: in bytes.
+        size: of what may be taken away from a frame.
+        strip: takes it away.
+    """
+    return _thinned(list(frames), room, size, strip)
 
 
 def _thinned(

@@ -102,7 +102,7 @@ def _checks() -> dict[str, Callable[[str], Any]]:
             if dot and loss in catalog.losses() and name in catalog.get(loss).params:
                 checks[f"{letter}.{rest}"] = choice.checked_by(catalog.get(loss).params[name], loss)
     checks["step"] = choice.checked_by(settings()["steps"], "run")
-    checks["pair"] = str
+    checks["figures"] = choice.one_of(("true", "false"), "whether figures are shown")
     return checks
 
 
@@ -165,6 +165,8 @@ def result(job: Job) -> None:
         return
     sides: tuple[Contender, ...] = job.results[task.key]
     st.session_state[DONE] = tuple(side.recording.config for side in sides)
+    if st.session_state[DONE] == example.configs():
+        st.caption("A recorded example. Change a setting, and the button that runs it appears.")
     for name, side in zip(names([one.recording.config for one in sides]), sides, strict=True):
         if side.reason:
             st.warning(f"{name} {'' if side.state == 'finished' else side.state + ': '}{side.reason}")
@@ -172,4 +174,4 @@ def result(job: Job) -> None:
     if any(not side.recording.frames for side in sides):
         st.info("One of the runs has no frame to show: it was not finite before any update.")
         return
-    compare_views.moment(sides)
+    compare_views.everything(sides)

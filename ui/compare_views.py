@@ -1,9 +1,8 @@
-"""One moment of a comparison: maps, numbers, distances, curves, and who moved most."""
+"""A finished comparison: the replay under one slider, the moment at rest as figures, and who moved most."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,18 +10,16 @@ import numpy as np
 import streamlit as st
 
 import datasets
-from lab import glossary
-from lab.compare import alignment, fairness
+from lab.compare import alignment, fairness, words
 from lab.compare.line_up import LETTERS, names
-from lab.compare.measures import MEASURES, best, value
+from lab.compare.measures import MEASURES
 from lab.compare.moved import Moved, displacement, moved
 from lab.compare.thumbnail import image_address
-from lab.insights import insights
-from lab.sweep.cell import RUINED
 from losslib import catalog
-from ui import reports
+from ui import choice, reports
 from ui.figures.show import show
 from ui.home import theme
+from ui.replay.panel import replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,43 +30,58 @@ if TYPE_CHECKING:
     from lab.compare.duel import Contender
     from lab.recording import Recording
 
-MOST_POINTS = 600  # drawn a map; the numbers are of all
+MOST_POINTS = 600  # drawn a figure; the numbers are of all
 CURVES = MEASURES[:6]
+STEP, FIGURES = "compare.step", "compare.figures"
+
+
+def everything(sides: Sequence[Contender]) -> None:
+    """The replay and what belongs to its step, then what does not follow it."""
+    recordings = [side.recording for side in sides]
+    titles = names([one.config for one in recordings])
+    moment(sides, titles, step_of_link(words.shared_steps(recordings)))
+    who_moved(recordings, titles)
 
 
 @st.fragment
-def moment(sides: Sequence[Contender]) -> None:
-    """Everything that the one slider moves."""
+def moment(sides: Sequence[Contender], titles: Sequence[str], start: int) -> None:
+    """The replay; at rest it tells its step, which the report, the link and the figures take.
+
+    start: where a replay that is drawn for the first time begins; equal for as long as the slider moves, so
+        that the runs are not sent again.
+    """
     recordings = [side.recording for side in sides]
-    steps = sorted(set.intersection(*({frame.step for frame in one.frames} for one in recordings)))
-    step = steps[-1]
-    if len(steps) > 1:
-        step = st.select_slider(
-            "Step of all runs",
-            steps,
-            steps[-1],
-            key="compare.step",
+    steps = words.shared_steps(recordings)
+    replay(tuple(sides), tuple(titles), start, on_rest=lambda told: keep(told, steps))
+    step = step_of_link(steps)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        reports.comparison_button(sides, titles, step)
+        wanted = st.toggle(
+            "Figures of this step",
+            key=FIGURES,
             bind="query-params",
-            help="One clock for all: the recorded steps that they share, close together early, further "
-            "apart late.",
+            help="The step at rest as figures that zoom, show values and can be saved as HTML, CSV or PNG.",
         )
-    titles = names([one.config for one in recordings])
-    maps = laid_out(recordings, step)
-    show_maps(recordings, maps, titles, step)
-    numbers(sides, titles, step)
-    reports.comparison_button(sides, titles, step)
-    show_distances(recordings, titles, step)
-    # These do not follow the slider: figures that stay the same are not drawn again.
-    show_curves(recordings, titles)
-    who_moved(recordings, laid_out(recordings, steps[-1]), titles, steps[-1])
+    if wanted:
+        show_maps(recordings, titles, step)
+        show_distances(recordings, titles, step)
+        show_curves(recordings, titles, step)
 
 
-def laid_out(recordings: Sequence[Recording], step: int) -> list[Points]:
-    """The maps at a step, all laid on the first."""
-    first = recordings[0].at(step).positions
-    turn_only = all(alignment.on_circle(one.config) for one in recordings)
-    others = [alignment.aligned(first, one.at(step).positions, turn_only) for one in recordings[1:]]
-    return [first.astype(np.float64), *others]
+def step_of_link(steps: Sequence[int]) -> int:
+    """The last shared step at or before the link's; without one the last."""
+    text = st.query_params.get(STEP, "")
+    asked = int(text) if text.isdecimal() else steps[-1]
+    return max((step for step in steps if step <= asked), default=steps[0])
+
+
+def keep(step: int, steps: Sequence[int]) -> None:
+    """The link holds the step at rest; the last one is the default and stays out of it."""
+    if step != steps[-1]:
+        st.query_params[STEP] = str(step)
+    elif STEP in st.query_params:
+        del st.query_params[STEP]
+    choice.remember("compare")
 
 
 # Thirty people who look at one comparison share its figures.
@@ -83,9 +95,8 @@ def maps_figure(
     from lab.figures.compared_maps import compared_maps
 
     first, drawn = recordings[0], slice(MOST_POINTS)
-    circle = all(alignment.on_circle(one.config) for one in recordings)
-    maps = [points[drawn] for points in laid_out(recordings, step)]
-    shown = [scattered(points) for points in maps] if circle else maps
+    maps = [points[drawn] for points in words.laid_out(recordings, step)]
+    shown = [scattered(points) for points in maps] if words.on_circle(recordings) else maps
     return compared_maps(shown, first.labels[drawn], first.class_names, titles, first.probe[drawn], palette)
 
 
@@ -106,31 +117,22 @@ def distances_figure(
 
 @lru_cache(maxsize=64)
 def curves_figure(
-    recordings: tuple[Recording, ...], titles: tuple[str, ...], palette: tuple[str, ...]
+    recordings: tuple[Recording, ...],
+    titles: tuple[str, ...],
+    palette: tuple[str, ...],
+    step: int | None = None,
 ) -> go.Figure:
-    """The curves of the whole runs."""
+    """The curves of the whole runs, with a line at a step."""
     from lab.figures.compared_curves import compared_curves
 
-    return compared_curves([one.curves() for one in recordings], titles, CURVES, colours=palette)
+    return compared_curves([one.curves() for one in recordings], titles, CURVES, step, colours=palette)
 
 
-def show_maps(
-    recordings: Sequence[Recording], maps: Sequence[Points], titles: Sequence[str], step: int
-) -> None:
+def show_maps(recordings: Sequence[Recording], titles: Sequence[str], step: int) -> None:
     """The maps side by side, and what is to be said of them."""
-    first = recordings[0]
-    circle = all(alignment.on_circle(one.config) for one in recordings)
-    recalls = [value(one, "recall_at_1", step) for one in recordings]
-    said = ", ".join(f"{letter} {spelled(recall)}" for letter, recall in zip(LETTERS, recalls, strict=False))
     figure = maps_figure(tuple(recordings), tuple(titles), step, theme().palette)
-    how = "turned and mirrored" if circle else "moved, scaled, turned and mirrored"
-    how += " (and each point is drawn up to 6 % in or out, so that none hides another)" if circle else ""
-    count = f"{min(len(first.labels), MOST_POINTS)} of {len(first.labels)} samples"
-    words = (
-        f"Step {step}: {count}, the same in every map. Each map is {how} to lie on A's as well as it can "
-        f"(Procrustes), so what still differs is the losses' doing. Recall@1: {said}."
-    )
-    show(figure, words, "compare maps", f"comparison-maps-{step}", 420)
+    said = words.map_words(recordings, step, MOST_POINTS)
+    show(figure, said, "compare maps", f"comparison-maps-{step}", 420)
 
 
 def scattered(points: Points) -> Points:
@@ -140,92 +142,30 @@ def scattered(points: Points) -> Points:
     return drawn
 
 
-def numbers(sides: Sequence[Contender], titles: Sequence[str], step: int) -> None:
-    """A table: what does not depend on a loss's scale, then the loss itself and the time of a step."""
-    head, *rows = number_rows(sides, titles, step)
-    shown = [head, ["---"] * len(head), *rows]
-    st.markdown("\n".join("| " + " | ".join(cells) + " |" for cells in shown))
-    notes = findings(sides, titles, step)
-    if notes:
-        st.caption(notes)
-    with st.expander("What these numbers are"):
-        st.markdown(
-            "\n".join(f"- **{one.title}**: {glossary.define(one.title)}" for one in MEASURES)
-            + "\n- **time a step**: milliseconds of one update (sampling, encoder, loss, gradient, "
-            "optimiser) that one core spends on it, median of the steps without a frame. The runs take "
-            "turns, so whatever else the machine does slows all alike. Another machine has other times."
-        )
-
-
-def number_rows(sides: Sequence[Contender], titles: Sequence[str], step: int) -> list[list[str]]:
-    """The table's rows, its head first; the best value of a row in Markdown's bold."""
-    recordings = [side.recording for side in sides]
-    chance = chance_of(recordings[0])
-    rows = [["", *titles, "held against"]]
-    for measure in MEASURES:
-        values = [value(one, measure.name, step) for one in recordings]
-        winner = best(values, measure.better)
-        cells = [f"**{spelled(v)}**" if place == winner else spelled(v) for place, v in enumerate(values)]
-        reference = f"{measure.reference}; chance {chance:.2f}" if measure.share and chance else ""
-        shown = reference if measure.name == "recall_at_1" else measure.reference
-        better = f" ({measure.better} is better)" if measure.better else ""
-        rows.append([f"{measure.title}{better}", *cells, shown])
-    losses = [spelled(value(one, "loss", step)) for one in recordings]
-    rows.append(["loss of the batch", *losses, "each on its own scale: not to be compared"])
-    times = [f"{side.ms_per_step:.2f} ms" if math.isfinite(side.ms_per_step) else "none" for side in sides]
-    shipped = any("example" in side.recording.provenance for side in sides)
-    where = "recorded with this example" if shipped else "this machine, now"
-    rows.append(["time a step", *times, f"{where}; median, one core"])
-    return rows
-
-
-def findings(sides: Sequence[Contender], titles: Sequence[str], step: int) -> str:
-    """What `insights` sees at the step that has a cure."""
-    said = []
-    for title, side in zip(titles, sides, strict=True):
-        frame = side.recording.at(step)
-        said += [
-            f"{title}: {found.sentence}"
-            for found in insights(side.recording, frame)
-            if found.kind in (*RUINED, "flat", "dead_margin")
-        ]
-    return " ".join(said)
-
-
 def show_distances(recordings: Sequence[Recording], titles: Sequence[str], step: int) -> None:
     """Histograms, each on its own loss's axis."""
+    st.header("Distances of pairs", anchor=False)
     figure = distances_figure(tuple(recordings), tuple(titles), step, theme().palette)
-    distances = [catalog.get(one.config.loss).default_distance() for one in recordings]
-    said = [f"{title} measures {d.title}" for title, d in zip(titles, distances, strict=True)]
-    st.subheader("Distances of pairs", anchor=False)
-    words = f"{'; '.join(said)}. Dashed: the loss's own thresholds. Pairs are of held-out samples."
-    show(figure, words, "compare distances", f"comparison-pairs-{step}", 300)
+    said = words.distance_words(recordings, titles)
+    show(figure, said, "compare distances", f"comparison-pairs-{step}", 300)
 
 
-def show_curves(recordings: Sequence[Recording], titles: Sequence[str]) -> None:
+def show_curves(recordings: Sequence[Recording], titles: Sequence[str], step: int) -> None:
     """All runs overlaid."""
-    st.subheader("Over the steps", anchor=False)
-    figure = curves_figure(tuple(recordings), tuple(titles), theme().palette)
-    show(figure, curves_words(recordings, titles), "compare curves", "comparison-curves", 640)
+    st.header("Over the steps", anchor=False)
+    figure = curves_figure(tuple(recordings), tuple(titles), theme().palette, step)
+    said = words.curves_words(recordings, titles)
+    show(figure, said, "compare curves", "comparison-curves", 640)
 
 
-def curves_words(recordings: Sequence[Recording], titles: Sequence[str]) -> str:
-    """Where each run ends."""
-    said = [
-        f"{title} ends at recall@1 {spelled(value(one, 'recall_at_1', one.config.steps))} and MAP@R "
-        f"{spelled(value(one, 'map_at_r', one.config.steps))}"
-        for title, one in zip(titles, recordings, strict=True)
-    ]
-    return "; ".join(said) + "."
-
-
-def who_moved(
-    recordings: Sequence[Recording], maps: Sequence[Points], titles: Sequence[str], step: int
-) -> None:
+@st.fragment
+def who_moved(recordings: Sequence[Recording], titles: Sequence[str]) -> None:
     """The samples that lie furthest apart between two of the maps at the end."""
     from lab.figures.moved_points import moved_points
 
-    st.subheader("Who ended where", anchor=False)
+    step = words.shared_steps(recordings)[-1]
+    maps = words.laid_out(recordings, step)
+    st.header("Who ended where", anchor=False)
     pairs = list(itertools.combinations(range(len(maps)), 2))
     chosen = st.selectbox(
         "Between",
@@ -251,8 +191,8 @@ def who_moved(
         figure = moved_points(
             maps[first], laid, found, one.class_names, (titles[first], titles[second]), theme().palette
         )
-        words = f"Dots on {LETTERS[first]}, lines to where {LETTERS[second]} has the same samples."
-        show(figure, words, "compare moved", f"comparison-moved-{step}", 440)
+        said = f"Dots on {LETTERS[first]}, lines to where {LETTERS[second]} has the same samples."
+        show(figure, said, "compare moved", f"comparison-moved-{step}", 440)
     with right:
         st.html(listing(found, one, (LETTERS[first], LETTERS[second])))
     strangers = sum(m.neighbour_second != m.label for m in found)
@@ -287,13 +227,3 @@ def listing(found: Sequence[Moved], recording: Recording, letters: tuple[str, st
     head = empty + "".join(f"<th>{title}</th>" for title in titles)
     style = "width:100%;font-size:0.9rem;border-collapse:collapse;text-align:left"
     return f'<div style="overflow-x:auto"><table style="{style}"><tr>{head}</tr>{"".join(rows)}</table></div>'
-
-
-def chance_of(recording: Recording) -> float:
-    """Recall@1 of a guess."""
-    return recording.chance
-
-
-def spelled(number: float) -> str:
-    """Three digits, or none."""
-    return f"{round(number, 3) + 0.0:.3f}" if math.isfinite(number) else "none"

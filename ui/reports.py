@@ -43,7 +43,7 @@ def comparison_button(sides: Sequence[Contender], titles: Sequence[str], step: i
 
 def comparison(sides: tuple[Contender, ...], titles: tuple[str, ...], step: int, link: str) -> str:
     """The page of a comparison."""
-    from lab.compare import fairness
+    from lab.compare import fairness, words
     from lab.figures.palette import COLOURS
     from ui import compare_views as views
 
@@ -54,7 +54,7 @@ def comparison(sides: tuple[Contender, ...], titles: tuple[str, ...], step: int,
         if side.reason:
             report.text(f"{title}: {side.reason}")
     report.heading("Numbers")
-    head, *rows = views.number_rows(sides, titles, step)
+    head, *rows = words.number_rows(sides, titles, step)
     report.table(head, rows)
     report.heading("Maps")
     report.figure(
@@ -69,7 +69,7 @@ def comparison(sides: tuple[Contender, ...], titles: tuple[str, ...], step: int,
     )
     report.heading("Over the steps")
     report.figure(
-        views.curves_figure(recordings, titles, COLOURS), views.curves_words(recordings, titles), 640
+        views.curves_figure(recordings, titles, COLOURS), words.curves_words(recordings, titles), 640
     )
     report.heading("Settings")
     configs = {title: one.config for title, one in zip(titles, recordings, strict=True)}

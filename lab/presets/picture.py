@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab.frame import LEVELS, moved
+from lab.grid import unpacked
 from lab.presets import Preset, get
 
 MOST_POINTS = 500
@@ -46,11 +46,9 @@ class Moment:
 def last_moment(name: str) -> Moment:
     """Read from the run file of a preset."""
     with np.load(get(name).recording_file, allow_pickle=False) as file:
-        low, high = file["extent"][-1]
         labels = file["labels"]
-        grid = moved(file["moves"])[-1] if "moves" in file else file["positions"][-1]
         return Moment(
-            positions=low + grid.astype(np.float64) * ((high - low) / LEVELS),
+            positions=unpacked(file)[-1].astype(np.float64),
             labels=labels,
             positive=file["positive"][-1],
             negative=file["negative"][-1],

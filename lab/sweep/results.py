@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.config import RunConfig
-from lab.frame import quantised, restored
+from lab.grid import FORMER_LEVELS as LEVELS
+from lab.grid import Grid, restored
 from lab.recording import CURVES, Recording, is_frame_step
 from losslib.errors import ParameterError
 from losslib.types import Mark
@@ -131,7 +132,7 @@ def save(results: Sequence[CellResult], path: str | Path | BinaryIO) -> None:
     heads: list[dict[str, Any]] = []
     arrays: dict[str, NDArray[Any]] = {}
     for number, result in enumerate(results):
-        grids = [quantised(positions) for positions in result.positions]
+        grids = [_grid(positions) for positions in result.positions]
         heads.append(
             {
                 "config": result.config.to_dict(),
@@ -141,15 +142,22 @@ def save(results: Sequence[CellResult], path: str | Path | BinaryIO) -> None:
                 "marks": [[m.kind, m.side, m.value, m.symbol, m.label] for m in result.marks],
                 "ms_per_step": result.ms_per_step if np.isfinite(result.ms_per_step) else None,
                 "seconds": result.seconds,
-                "span": [[low, high] for _, low, high in grids],
+                "span": [[grid.low, grid.high] for grid in grids],
             }
         )
         arrays |= {f"{number}.{name}": getattr(result, name) for name in ARRAYS}
-        arrays[f"{number}.grid"] = np.array([grid for grid, _, _ in grids], dtype=np.uint16)
+        arrays[f"{number}.grid"] = np.array([grid.places for grid in grids], dtype=np.uint16)
         arrays[f"{number}.curves"] = np.stack([result.curves[name] for name in ("step", *CURVES)])
     text = json.dumps({"format": FORMAT, "results": heads}, allow_nan=False)
     arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
     np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def _grid(positions: NDArray[np.float32]) -> Grid:
+    """A map on 16 bits between its smallest and largest value."""
+    low, high = (float(positions.min()), float(positions.max())) if positions.size else (0.0, 0.0)
+    scale = LEVELS / (high - low) if high > low else 0.0
+    return Grid(np.rint((positions.astype(np.float64) - low) * scale).astype(np.uint16), low, high)
 
 
 def load(path: str | Path | BinaryIO) -> tuple[CellResult, ...]:
@@ -171,7 +179,9 @@ def load(path: str | Path | BinaryIO) -> tuple[CellResult, ...]:
 
 def _result(head: dict[str, Any], arrays: dict[str, NDArray[Any]], number: int) -> CellResult:
     grids, spans = arrays[f"{number}.grid"], head["span"]
-    positions = [restored(grid, low, high) for grid, (low, high) in zip(grids, spans, strict=True)]
+    positions = [
+        restored(Grid(grid, low, high), LEVELS) for grid, (low, high) in zip(grids, spans, strict=True)
+    ]
     points = len(arrays[f"{number}.labels"])
     rows = zip(("step", *CURVES), arrays[f"{number}.curves"], strict=True)
     return CellResult(

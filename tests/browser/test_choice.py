@@ -10,18 +10,48 @@ PATIENCE = 120_000  # a worker starts behind everything else on the machine
 BLOBS = "{0}.data=blobs&{0}.blobs.points=200&{0}.batch=32&{0}.per_class=4&{0}.steps=60"
 
 
+PICTURE = "canvas => canvas.toDataURL()"
+MOVE = """async (slider, place) => {
+    const root = slider.closest(".replay");
+    const pictures = () => Object.fromEntries(["map", "histogram", "curve"].map((name) => [
+        name, [...root.querySelectorAll("canvas." + name)].map((canvas) => canvas.toDataURL())]));
+    const before = pictures();
+    slider.value = String(place);
+    slider.dispatchEvent(new Event("input"));
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const after = pictures();
+    const changed = Object.fromEntries(Object.keys(before).map((name) => [
+        name, before[name].map((picture, k) => picture !== after[name][k])]));
+    return [changed, root.querySelector(".maps-words").textContent];
+}"""
+
+
 def test_a_comparison_runs_slides_and_keeps_its_state_in_the_link(tab):
     page = tab(f"/compare?{BLOBS.format('compare')}&compare.a=NTXentLoss&compare.b=NTXentLoss")
     page.get_by_role("button", name="Run this comparison").click()
     page.get_by_text("no number of any frame differs; the difference is 0").wait_for(timeout=PATIENCE)
-    page.locator(".js-plotly-plot .scatterlayer .trace").nth(10).wait_for(state="attached")
     slider = page.get_by_role("slider", name="Step of all runs")
+    first, second = (page.locator("canvas.map").nth(place) for place in (0, 1))
+    assert first.evaluate(PICTURE) == second.evaluate(PICTURE), "the same loss"
+    # A move changes all pictures within two animation frames: there is no server in between.
+    changed, words = slider.evaluate(MOVE, 0)
+    assert changed == {"map": [True, True], "histogram": [True, True], "curve": [True] * 8}
+    assert words.startswith("Step 0: ")
     slider.focus()
-    page.keyboard.press("Home")
-    page.get_by_text("Step 0: ").wait_for()
-    page.keyboard.press("ArrowRight")  # the address may lag behind the first move after a run
+    page.keyboard.press("ArrowRight")
     page.get_by_text("Step 1: ").wait_for()
     page.wait_for_function("location.search.includes('compare.step=1')")
+    seen = second.evaluate(PICTURE)
+    page.locator(".legend .class").first.click()
+    for _ in range(100):
+        if second.evaluate(PICTURE) != seen:
+            break
+        page.wait_for_timeout(50)
+    assert second.evaluate(PICTURE) != seen, "one legend hides a class in every map"
+    page.get_by_text("Figures of this step").click()
+    page.locator(".js-plotly-plot .scatterlayer .trace").nth(10).wait_for(state="attached")
+    page.get_by_text("Step 1: ").nth(1).wait_for()
+    page.wait_for_function("location.search.includes('compare.figures=true')")
     assert "compare.b=NTXentLoss" not in page.url  # the default stays out of the link
     assert "compare.a=NTXentLoss" in page.url
 

@@ -48,7 +48,10 @@ def test_another_version_is_said(content):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"moves": lambda a: a[:, :, :-1]}, "damaged"),
+        ({"paths": lambda a: a[:, :-1]}, "damaged"),
+        ({"paths": lambda a: a[..., :-1]}, "damaged"),
+        ({"floats": lambda a: a[:, :-1]}, "damaged"),
+        ({"floats": lambda a: a.astype(np.float32)}, "damaged"),
         ({"labels": lambda a: a[:-1]}, "points and labels differ in number"),
         ({"labels": lambda a: (a + 1) % 4}, "other labels"),
         ({"probe": lambda a: a + 10_000}, "samples beyond the 400 there are"),
@@ -56,16 +59,20 @@ def test_another_version_is_said(content):
         ({"batch_labels": lambda a: a + 9}, "classes that there are not"),
         ({"batch_weights": lambda a: a[:, :5]}, "the batch of step 0"),
         ({"negative": lambda a: a[:, :-2]}, "the histogram of step 0"),
-        ({"extent": lambda a: a * np.nan}, "the map of step 0"),
+        ({"extent": lambda a: a * np.nan, "circle": lambda a: a & False}, "the map of step 0"),
         ({"curve_loss": lambda a: a[:-1]}, "curves leave out a frame"),
-        ({"header": lambda head: head["frames"].clear()}, "there are no frames"),
+        (
+            {"header": lambda head: head["frames"].clear(), "floats": lambda a: a[:, :0]},
+            "there are no frames",
+        ),
         ({"header": lambda head: head["frames"][1].update(step=0)}, "steps are out of order"),
-        ({"header": lambda head: head["frames"][1].update(loss="a")}, "the numbers of step 1"),
+        ({"header": lambda head: head["frames"][1].update(loss="a")}, "damaged"),
+        ({"header": lambda head: head["frames"][1].update(step=1.5)}, "damaged"),
         ({"header": lambda head: head["class_names"].reverse()}, "classes have other names"),
         ({"header": lambda head: head["provenance"].update(torch="[a](http://b)")}, "not said properly"),
         ({"header": lambda head: head["config"].update(loss="NoLoss")}, "no loss is called 'NoLoss'"),
         ({"header": lambda head: head["config"].update(lr=-1)}, "lr must be"),
-        ({"header": lambda head: head.update(format=99)}, "format 1 or 2 is read here, got 99"),
+        ({"header": lambda head: head.update(format=99)}, "format 1 or 2 or 3 is read here, got 99"),
         ({"header": lambda head: head.update(state="<b>")}, "state is unknown"),
         ({"header": lambda head: head.update(provenance=[])}, "not a run file, or it is damaged"),
     ],
@@ -87,6 +94,33 @@ def test_no_run_file_at_all(content):
         archive.writestr("header.npy", bytes(61_000_000))
     with pytest.raises(ParameterError, match="61 MB unpacked"):
         open_run(bomb.getvalue())
+
+
+def test_packings_that_would_blow_up_are_refused(content):
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("header.npy", bytes(61_000_000))
+    assert len(bomb.getvalue()) < 20_000
+    with pytest.raises(ParameterError, match="61 MB unpacked"):
+        open_run(bomb.getvalue())
+    greedy = bytearray(content)
+    for entry in zipfile.ZipFile(io.BytesIO(content)).infolist():
+        name = len(entry.filename)
+        at = entry.header_offset + 30 + name + 5
+        assert int.from_bytes(greedy[at : at + 4], "little") == 1 << 23, "8 MiB"
+        greedy[at : at + 4] = (1 << 31).to_bytes(4, "little")
+    with pytest.raises(ParameterError, match="more than 16 MB of memory"):
+        open_run(bytes(greedy))
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("header.npy", bytes(100))
+    with pytest.raises(ParameterError, match="packed in a way"):
+        open_run(other.getvalue())
+    claimed = bytearray(bomb.getvalue())  # says of itself that it unpacks to 100 bytes
+    place = claimed.rindex(b"PK\x01\x02") + 24
+    claimed[place : place + 4] = (100).to_bytes(4, "little")
+    with pytest.raises(ParameterError, match="run file"):
+        open_run(bytes(claimed))
 
 
 def test_pickled_arrays_are_not_read(content):

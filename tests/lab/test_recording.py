@@ -2,15 +2,18 @@
 
 import io
 import json
+import math
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lab.config import RunConfig
-from lab.frame import identical, quantised, restored, snapped
+from lab.frame import identical
+from lab.grid import quantised, restored, snapped
 from lab.recording import CURVES, Recording, is_frame_step
 from lab.run import Run
 from lab.runfile import differences
@@ -31,11 +34,25 @@ def test_frames_fall_densely_at_first_and_sparsely_later() -> None:
 def test_positions_on_the_grid_survive_quantisation_exactly() -> None:
     raw = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
     positions = snapped(raw)
-    grid, low, high = quantised(positions)
-    assert grid.dtype == np.uint16
-    assert np.array_equal(restored(grid, low, high), positions)
-    assert np.abs(positions - raw).max() <= (raw.max() - raw.min()) / 65_535
+    grid = quantised(positions)
+    assert grid.places.dtype == np.uint16
+    assert not grid.circle
+    assert np.array_equal(restored(grid), positions)
+    assert np.abs(positions - raw).max() <= (raw.max() - raw.min()) / 4_095 / 2 * 1.001
     assert np.array_equal(snapped(np.full((3, 2), 1.5)), np.full((3, 2), 1.5, np.float32))
+
+
+def test_positions_on_the_unit_circle_are_angles() -> None:
+    raw = np.random.default_rng(1).normal(size=(500, 2)).astype(np.float32)
+    raw /= np.hypot(*raw.T)[:, None]
+    positions = snapped(raw)
+    grid = quantised(positions)
+    assert grid.circle
+    assert (grid.places[:, 1] == 0).all()
+    assert np.array_equal(restored(grid), positions)
+    assert np.abs(np.hypot(*positions.T.astype(np.float64)) - 1).max() < 1e-7
+    assert np.abs(positions - raw).max() <= np.pi / 16_384 * 1.001  # half of one of 16,384 angles
+    assert not quantised(np.array([[1, 0], [0, 0]], np.float32)).circle  # a zero vector has no angle
 
 
 @pytest.fixture(scope="module")
@@ -157,17 +174,26 @@ def test_identical_sees_a_single_bit(run: Run) -> None:
     assert identical(replace(frame, loss=float("nan")), replace(frame, loss=float("nan")))
 
 
-def test_positions_are_stored_as_moves_and_flat_embeddings_as_what_they_are_beyond_them():
-    from lab.frame import moved, moves
+def test_maps_of_both_kinds_are_stored_as_what_changed_and_come_back():
+    from lab.grid import packed, unpacked
+
+    rng = np.random.default_rng(0)
+    angles = np.array([0.0, 3.1, -3.1, 1.0])[:, None] + np.cumsum(rng.normal(size=(4, 6)), axis=0)
+    circle = [snapped(np.stack([np.cos(a), np.sin(a)], axis=1).astype(np.float32)) for a in angles]
+    flat = [snapped(rng.normal(size=(6, 2)).astype(np.float32)) for _ in range(3)]
+    maps = [*circle, *flat, circle[0]]
+    arrays = packed(maps)
+    assert arrays["paths"].shape == (2, 6, 2, 8)
+    assert arrays["circle"].tolist() == [True] * 4 + [False] * 3 + [True]
+    assert all(np.array_equal(one, other) for one, other in zip(unpacked(arrays), maps, strict=True))
+    still = packed([circle[0], circle[0]])
+    assert not still["paths"][..., 1].any(), "no change is 0"
+
+
+def test_flat_embeddings_are_stored_as_what_they_are_beyond_the_map():
     from lab.runfile import beyond, embedded
 
     rng = np.random.default_rng(0)
-    grids = rng.integers(0, 65_536, (5, 7, 2)).astype(np.uint16)
-    assert moves(grids).dtype == np.uint8
-    assert moves(grids)[:, 1, 0, 0].tolist() == [
-        *divmod((int(grids[1, 0, 0]) - int(grids[0, 0, 0])) % 65_536, 256)
-    ]
-    assert np.array_equal(moved(moves(grids)), grids)
     positions = rng.normal(size=(50, 2)).astype(np.float32)
     embeddings = (positions * (1 + 1e-4)).astype(np.float16)
     embeddings[0] = (np.inf, -0.0)
@@ -177,3 +203,71 @@ def test_positions_are_stored_as_moves_and_flat_embeddings_as_what_they_are_beyo
     wide = rng.normal(size=(50, 8)).astype(np.float16)
     assert embedded(positions, beyond(positions, wide)) is wide
     assert embedded(positions, None) is None
+
+
+def test_floats_are_taken_out_of_the_header_and_put_back():
+    from lab.floats import put_back, taken_out
+
+    value = [{"a": 1.5, "b": [1, 2.0, None], "c": "x"}, {"a": float("-inf"), "b": [3, 4.25, True], "c": []}]
+    rest, planes = taken_out(value)
+    assert rest[0] == {"a": {}, "b": [1, {}, None], "c": "x"}
+    assert planes.shape == (8, 4)
+    assert put_back(rest, planes) == value
+    assert put_back(*taken_out([float("nan")]))[0] != put_back(*taken_out([float("nan")]))[0]
+    with pytest.raises(ValueError, match="floats are missing"):
+        put_back(rest, planes[:, :3])
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_files_of_former_formats_open(number: int) -> None:
+    file = Path(__file__).parent / "files" / f"run_format_{number}.npz"
+    recording = Recording.load(file)
+    assert [frame.step for frame in recording.frames] == list(range(12))
+    last = recording.frames[-1]
+    assert last.loss == 0.33839842677116394
+    assert last.positions[:2].tolist() == [
+        [-0.5435909628868103, -0.271340012550354],
+        [-0.6371215581893921, 0.17151664197444916],
+    ]
+    assert last.embeddings[:2].tolist() == [
+        [-0.54345703125, -0.271240234375],
+        [-0.63720703125, 0.1715087890625],
+    ]
+    assert last.batch.top[0][:3] == (44, 41, True)
+    assert math.isnan(recording.curves()["map_at_r"][1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "most"),
+    [({}, 62_000), ({"output": "none"}, 80_000), ({"loss": "NTXentLoss", "dim": 8, "batch": 128}, 195_000)],
+)
+def test_a_file_of_500_points_is_small(
+    changes: dict[str, object], most: int, small: Small, finished: Finished
+) -> None:
+    """40 frames early in a run, where points move most; 300 are a few hundred kB then.
+
+    The last has its room for wide embeddings and pair weights (140 kB) filled, which more frames share.
+    """
+    config = small(data_options={"points": 1000, "classes": 10}, steps=120, **{"batch": 64, **changes})
+    recording = finished(config).recording
+    stream = io.BytesIO()
+    recording.save(stream)
+    assert (len(recording.probe), len(recording.frames)) == (500, 40)
+    assert len(stream.getvalue()) < most
+
+
+def test_a_file_keeps_only_as_many_wide_embeddings_and_weights_as_have_room(run: Run) -> None:
+    from lab.runfile import without_embeddings, without_weights
+
+    frames = run.recording.frames
+    one = frames[0].embeddings
+    assert one is not None
+    lighter = without_embeddings(frames, 4 * one.nbytes)
+    held = [frame.step for frame in lighter if frame.embeddings is not None]
+    assert len(held) == 4
+    assert {0, 31} <= set(held)
+    weighed = [frame.step for frame in without_weights(frames, 0) if frame.batch.weights.any()]
+    assert weighed == [0, 31]
+    assert [frame.step for frame in without_weights(frames, 10**6) if frame.batch.weights.any()] == [
+        frame.step for frame in frames if frame.batch.weights.any()
+    ]

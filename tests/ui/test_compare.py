@@ -1,12 +1,18 @@
 """The Compare page: opens on a comparison, runs another, refuses in sentences, and shows exactly zero."""
 
+import json
+import struct
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from lab.compare import example, words
+from lab.compare.line_up import names
 from ui.choice import desk
+from ui.replay.packet import packet
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
@@ -34,10 +40,18 @@ def said(at):
     return " ".join(one.value for kind in ("markdown", "caption", "success", "info") for one in at.get(kind))
 
 
-def rows(at):
-    """The table of numbers, by the name of the measure."""
-    table = next(one.value for one in at.markdown if "held against" in one.value)
-    cells = [[cell.strip(" *") for cell in line.strip("| ").split("|")] for line in table.splitlines()[2:]]
+def replay(at):
+    """What the replay is given: the step where it begins, and its header."""
+    [element] = at.get("bidi_component")
+    start, length = struct.unpack("<II", element.proto.bytes[:8])
+    return start, json.loads(element.proto.bytes[8 : 8 + length])
+
+
+def rows(at, step=None):
+    """The table of numbers at a step, by the name of the measure; by default at the last."""
+    _, told = replay(at)
+    place = told["steps"].index(step) if step is not None else -1
+    cells = [[cell.strip("*") for cell in row] for row in told["moments"][place]["rows"]]
     return {row[0].partition(" (")[0]: row[1:] for row in cells}
 
 
@@ -50,24 +64,60 @@ def test_it_opens_on_a_comparison_without_training(shipped):
     assert not shipped.exception
     assert not shipped.warning
     assert button(shipped, "Run this comparison") is None
-    assert len(shipped.get("plotly_chart")) == 4
-    text = said(shipped)
-    assert "saw the same samples at all" in text
-    assert "Recall@1: A 0.8" in text
+    assert len(shipped.get("plotly_chart")) == 1, "who moved; the rest is the replay"
+    assert "saw the same samples at all" in said(shipped)
+    start, told = replay(shipped)
+    assert start == told["steps"][-1] == 300
+    assert "Recall@1: A 0.8" in told["moments"][-1]["maps"]
     table = rows(shipped)
     assert table["recall@1"][2] == "perfect is 1; chance 0.10"
     assert table["time a step"][2].startswith("recorded with this example")
 
 
-def test_the_slider_moves_all_numbers_to_its_step(shipped):
-    end = rows(shipped)
-    at = shipped.get_by_key("compare.step").set_value(0).run()
-    start = rows(at)
+def test_the_replay_has_the_numbers_of_every_step(shipped):
+    end, start = rows(shipped), rows(shipped, 0)
     assert start["recall@1"][0] == start["recall@1"][1]  # the same weights
     assert start["loss of the batch"][0] != start["loss of the batch"][1]
     assert float(end["recall@1"][0]) > float(start["recall@1"][0]) + 0.3
-    assert "Step 0: 600 of 2000 samples" in said(at)
-    shipped.get_by_key("compare.step").set_value(300).run()
+    _, told = replay(shipped)
+    assert told["moments"][0]["maps"].startswith("Step 0: 1000 of 2000 samples")
+    first, second = (run["curves"][0] for run in told["runs"])
+    assert [step for step, _ in first] == [step for step, _ in second]
+    assert first[-1][1] == pytest.approx(float(end["recall@1"][0]), abs=6e-4)
+
+
+def test_the_points_of_the_replay_are_the_aligned_maps():
+    sides = example.example()
+    recordings = [side.recording for side in sides]
+    content = packet(sides, names([one.config for one in recordings]))
+    (length,) = struct.unpack("<I", content[:4])
+    told = json.loads(content[4 : 4 + length])
+    steps, points, bins = told["steps"], told["points"], told["bins"]
+    at = 4 + length + -length % 4
+    index = np.frombuffer(content, "<u4", points, at)
+    assert index.tolist() == recordings[0].probe[:points].tolist()
+    at += 4 * points
+    assert np.frombuffer(content, "<u2", points, at).tolist() == recordings[0].labels[:points].tolist()
+    at += 2 * points + 2 * points % 4
+    frame = 4 * points + 8 * bins
+    assert len(content) == at + 2 * len(steps) * frame
+    place = steps.index(100)
+    at += (len(steps) + place) * frame  # of the second run
+    x_low, y_low, scale, low, high = told["spans"][1][place]
+    grid = np.frombuffer(content, "<u2", 2 * points, at).reshape(-1, 2)
+    laid = words.laid_out(recordings, 100)[1][:points]
+    assert np.abs(grid * scale + [x_low, y_low] - laid).max() <= scale
+    histogram = recordings[1].at(100).histogram
+    assert (low, high) == histogram[:2]
+    counts = np.frombuffer(content, "<f4", 2 * bins, at + 4 * points)
+    assert counts.tolist() == [*histogram.positive, *histogram.negative]
+
+
+def test_a_link_opens_at_its_step_with_figures():
+    at = opened({"compare.step": "101", "compare.figures": "true"})
+    assert replay(at)[0] == 100, "the last recorded step before it"
+    assert len(at.get("plotly_chart")) == 4
+    assert "Step 100: 600 of 2000 samples" in said(at)
 
 
 def test_a_loss_against_itself_shows_zero_and_three_fit(shipped):

@@ -4,6 +4,7 @@ import csv
 import io
 
 from lab.compare import example as duel_example
+from lab.compare import words
 from lab.compare.line_up import names
 from lab.figures.palette import COLOURS
 from lab.figures.take_home import as_csv
@@ -24,7 +25,7 @@ def test_the_report_of_a_comparison_has_settings_numbers_and_figures():
     for text in (*titles, "MAP@R", "per_class", "http://here/compare", "time a step"):
         assert text in page
     assert page.count("Plotly.newPlot(") >= 3
-    recall = compare_views.spelled(sides[0].recording.frames[-1].quality["recall_at_1"])
+    recall = words.spelled(sides[0].recording.frames[-1].quality["recall_at_1"])
     assert recall in page
 
 

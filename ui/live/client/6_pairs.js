@@ -98,7 +98,8 @@ function pairsSummary(frame, hello) {
   if (!frame.pairs.length) return "No pair of this batch carries any loss.";
   const listed = frame.pairs.slice(0, LISTED);
   const carried = listed.reduce((sum, pair) => sum + (pair.share || 0), 0);
-  return "The " + listed.length + " heaviest pairs carry " + percent(carried) + " of the batch's pair weight.";
+  const words = "The " + listed.length + " heaviest pairs carry " + percent(carried) + " of the batch's pair weight.";
+  return frame.weights.some(Boolean) ? words : words + " A run file keeps the weights of all pairs at some steps only.";
 }
 
 // The list is made anew only when it says something else, so that the focus stays on its buttons.
