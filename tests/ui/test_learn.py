@@ -1,44 +1,21 @@
 """The Learn page: no answer before a prediction, the mark from the run, cures, lesson links, rooms."""
 
 import time
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab.lessons import get, lessons
 from lab.lessons.failures import failures
+from tests.ui.opening import button, opened_at, runs_closed, said
 from ui.learn.question import capital
 from ui.learn.room import rooms
 from ui.server import scheduler
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
 def opened():
-    before = {run.token for run in scheduler().runs}
-
-    def open_learn(**query):
-        at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-        at.switch_page("pages/learn.py")
-        for key, value in query.items():
-            at.query_params[key.replace("_", ".", 1)] = value
-        return at.run()
-
-    yield open_learn
-    for run in scheduler().runs:
-        if run.token not in before:
-            scheduler().close(run.token)
-
-
-def button(at, label):
-    return next((one for one in at.button if one.label == label), None)
-
-
-def said(at):
-    kinds = ("markdown", "caption", "success", "info", "warning", "error")
-    return " ".join(one.value for kind in kinds for one in at.get(kind))
+    with runs_closed():
+        yield lambda **query: opened_at("learn", {key.replace("_", ".", 1): query[key] for key in query})
 
 
 def until(at, condition, what):
@@ -199,6 +176,16 @@ def test_a_link_is_composed_from_the_train_page(opened):
         assert part in link
     at.text_area[0].set_value("only one").run()
     assert "2 to 5 answers" in said(at)
+
+
+def test_a_failure_is_presented_without_a_room(opened):
+    at = opened(learn_part="failures")
+    button(at, "Present").click().run()
+    assert at.query_params["present"] == "1"
+    assert button(at, "Collapse to the margin") is not None
+    assert button(at, "Open a room") is None
+    button(at, "Stop presenting").click().run()
+    assert button(at, "Present") is not None
 
 
 def test_a_presenter_sees_what_a_room_predicts(opened):

@@ -44,10 +44,11 @@ def show() -> None:
     if not presenting:
         parts()
     room.membership()
-    if presenting:
+    if presenting and part != link.FAILURES:
         room.presenter(name)
     if part == link.FAILURES:
         gallery.show()
+        tools(rooms=False)
     elif part == link.MAKE:
         trainer.leave()
         moment.make()
@@ -112,13 +113,14 @@ def first_sentence(text: str) -> str:
     return f"{text[: min(ends)]}." if ends else text
 
 
-def tools() -> None:
-    """Presenting on and off, and a room for the presenter."""
+def tools(rooms: bool = True) -> None:
+    """Presenting on and off; and, where something is predicted, a room for the presenter."""
     if link.presenting():
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(KEYS_HELP)
             st.button("Stop presenting", on_click=link.write, kwargs={link.PRESENTING: ""})
-        room.opener()
+        if rooms:
+            room.opener()
     else:
         st.button(
             "Present",
