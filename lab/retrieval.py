@@ -120,8 +120,12 @@ def _map_at_r(
     average = np.zeros(len(points))
     for rows, found in _neighbours(points, most):
         wanted = positives[rows, None]
-        hit = is_positive(rows[:, None], found) & (ranks <= wanted)
-        average[rows] = (hit * hit.cumsum(axis=1) / ranks).sum(axis=1) / np.maximum(wanted[:, 0], 1)
+        hit = is_positive(rows[:, None], found)
+        hit &= ranks <= wanted
+        precision = hit.cumsum(axis=1, dtype=np.float64)
+        precision *= hit
+        precision /= ranks
+        average[rows] = precision.sum(axis=1) / np.maximum(wanted[:, 0], 1)
     return float(average[positives > 0].mean())
 
 
@@ -174,11 +178,13 @@ def _squared_distances(points: Points, start: int, stop: int, squares: Points, g
         squares += norms
         squares += norms[start:stop, None]
         return np.maximum(squares, 0, out=squares)
-    squares.fill(0)
-    for own, column in zip(rows.T, points.T, strict=True):
-        np.subtract(own[:, None], column, out=gaps)
-        gaps *= gaps
-        squares += gaps
+    columns = np.ascontiguousarray(points.T)
+    for coordinate, column in enumerate(columns):
+        gap = gaps if coordinate else squares
+        np.subtract(column[start:stop, None], column, out=gap)
+        gap *= gap
+        if coordinate:
+            squares += gap
     return squares
 
 
