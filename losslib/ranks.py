@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from losslib.block_triplets import columns_of
-from losslib.precision import transforming
+from losslib.precision import transforming, values_are_known
 
 
 def counts_before(
@@ -38,8 +38,8 @@ def counts_before(
 
 def _counts(own: Tensor, scaled: Tensor, weight: Tensor) -> Tensor:
     """Sum over R of weight * sigmoid(scaled - own) for each item: own (B, m), others (B, R) -> (B, m)."""
-    if torch.compiler.is_compiling() or transforming():
-        return _block(own, scaled, weight)
+    if transforming() or not values_are_known(scaled):
+        return _in_parts(_block, own, scaled, weight)[0]
     counts: Tensor = _SoftCounts.apply(own, scaled, weight)
     return counts
 
@@ -57,9 +57,7 @@ class _SoftCounts(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         own, scaled, weight = ctx.saved_tensors
         if torch.is_grad_enabled():  # this is to be differentiated again
-            counts = _again(own, scaled, weight)
-            by_own, by_scaled = torch.autograd.grad(counts, [own, scaled], grads[0], create_graph=True)
-            return by_own, by_scaled, None
+            return (*_in_parts(_slopes, own, scaled, weight, grads[0]), None)
         by_own, by_scaled = torch.empty_like(own), torch.zeros_like(scaled)
         for rows, places, before in _sigmoids(own, scaled):
             grad = grads[0][rows, places]
@@ -85,24 +83,29 @@ def _sigmoids(own: Tensor, scaled: Tensor) -> Iterator[tuple[slice, slice, Tenso
             yield rows, chosen, torch.sub(scaled[rows].unsqueeze(1), items, out=out).sigmoid_()
 
 
-def _again(own: Tensor, scaled: Tensor, weight: Tensor) -> Tensor:
-    """The counts by automatic differentiation, block by block."""
+def _in_parts(of: Callable[..., tuple[Tensor, ...]], *given: Tensor) -> tuple[Tensor, ...]:
+    """A function of tensors with B rows by automatic differentiation, block by block."""
+    own, scaled = given[:2]
     step = max(1, max(_BLOCK, 4 * scaled.numel()) // max(1, own.shape[1] * scaled.shape[1]))
-    blocks = [
-        checkpoint(
-            _block,
-            *(part.narrow(0, at, min(step, len(own) - at)) for part in (own, scaled, weight)),
-            use_reentrant=False,
-            preserve_rng_state=False,
-        )
-        for at in range(0, max(len(own), 1), step)
-    ]
-    return torch.cat(blocks)
+    if len(own) <= step:
+        return of(*given)
+    blocks = []
+    for at in range(0, len(own), step):
+        parts = (part.narrow(0, at, min(step, len(own) - at)) for part in given)
+        blocks.append(checkpoint(of, *parts, use_reentrant=False, preserve_rng_state=False))
+    return tuple(torch.cat(block) for block in zip(*blocks, strict=True))
 
 
-def _block(own: Tensor, scaled: Tensor, weight: Tensor) -> Tensor:
+def _block(own: Tensor, scaled: Tensor, weight: Tensor) -> tuple[Tensor]:
     before = torch.sigmoid(scaled.unsqueeze(1) - own.unsqueeze(2))
-    return (before @ weight.unsqueeze(2)).squeeze(2)
+    return ((before @ weight.unsqueeze(2)).squeeze(2),)
+
+
+def _slopes(own: Tensor, scaled: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    before = torch.sigmoid(scaled.unsqueeze(1) - own.unsqueeze(2))
+    slope = before * (1 - before)
+    by_own = (slope @ weight.unsqueeze(2)).squeeze(2) * -grad
+    return by_own, (grad.unsqueeze(1) @ slope).squeeze(1) * weight
 
 
 _BLOCK = 1 << 18  # comparisons in memory at a time, which stay in the cache
