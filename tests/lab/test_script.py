@@ -42,6 +42,9 @@ THEIRS = {
     "radians": {"loss": "AngularLoss"},
     "two views": {"pairing": "views", "loss": "NTXentLoss", "dim": 8},
     "cosine": {"loss": "MultiSimilarityLoss", "dim": 8},
+    "Euclidean": {"loss_options": {"neg_margin": 0.8}},
+    "Euclidean, unnormalised": {"loss": "TripletMarginLoss", "output": "none", "dim": 3},
+    "Euclidean, fixed beta": {"loss": "MarginLoss"},
 }
 
 
@@ -121,7 +124,7 @@ def test_where_there_is_no_script_in_their_spelling_it_says_why(changes, words, 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "loses digits between near points"),
+        ({}, "the script has one of its own that does not"),
         ({"loss": "NTXentLoss"}, "there the memory"),
         ({"loss": "ProxyAnchorLoss"}, "by its own rule"),
         ({"loss": "TripletMarginLoss", "loss_options": {"triplets_per_anchor": 2}}, "other triplets"),
