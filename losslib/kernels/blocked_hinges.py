@@ -11,6 +11,7 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels.blocks import DistanceBlocks, Precision
 from losslib.kernels.function import Found
+from losslib.kernels.scratch import take
 from losslib.kernels.sorted_rows import Block, SortedRows
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
@@ -38,7 +39,7 @@ class Hinges:
         self.sorted = SortedRows(x, batch.labels, loss.distance)
         self.blocks = DistanceBlocks(self.sorted, loss.distance, 2, upper=True)
         self.wanted, self.inverted = wanted, loss.distance.is_inverted
-        self.buffer = torch.empty_like(self.blocks.buffer)
+        self.buffer = take(len(self.blocks.buffer), dtype=x.dtype)
 
     def run(self, positives: Side, negatives: Side) -> None:
         """One pass over all pairs."""

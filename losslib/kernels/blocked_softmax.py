@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels.scratch import take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
 SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single precision, and quick
@@ -35,10 +36,10 @@ class Softmax:
         self.sorted = SortedRows(x, batch.labels, loss.distance)
         self.rows, self.of, self.with_positives = self.sorted.rows.unit, of, with_positives
         self.kept: list[Tensor] | None = [] if len(self.rows) <= STORED else None
-        self.pulls = torch.zeros_like(self.rows)
+        self.pulls = take(*self.rows.shape, dtype=x.dtype).zero_()
         count = len(self.rows)
         self.block_rows = 128 if self.kept is not None else 256
-        self.buffer = self.rows.new_empty(self.block_rows * min(count, _WIDE))
+        self.buffer = take(self.block_rows * min(count, _WIDE), dtype=x.dtype)
 
     def sums(self, wanted: bool) -> Tensor:
         """The sum of the exponentials of each row, (N,)."""
@@ -88,7 +89,7 @@ class Softmax:
     def _exponentials(self, block: Block, first: int, last: int, keep: bool) -> tuple[Tensor, Tensor | None]:
         own, others = self.rows[block.start : block.stop], self.rows[first:last]
         size = len(own) * len(others)
-        out = self.rows.new_empty(size) if keep else self.buffer[:size]
+        out = take(size, dtype=self.rows.dtype) if keep else self.buffer[:size]
         tile, after = self.of(torch.mm(own, others.t(), out=out.view(len(own), len(others))))
         if self.with_positives:
             if first == block.start:

@@ -13,6 +13,7 @@ from losslib.distances import Distance
 from losslib.distances.exact import distances_by_difference
 from losslib.kernels.matrix import NARROW, NEAR
 from losslib.kernels.rows import Rows
+from losslib.kernels.scratch import take
 from losslib.kernels.sorted_rows import BLOCK, Block, SortedRows
 
 FAR = 1e30  # squared distance, or minus a similarity, of entries that are no pairs
@@ -25,7 +26,7 @@ class Precision:
         self.rows = rows
         self.squares = of.squares(rows)
         self.largest = float(self.squares.max())
-        self.pulls = [torch.zeros_like(rows) for _ in range(sides)]
+        self.pulls = [take(*rows.shape, dtype=rows.dtype).zero_() for _ in range(sides)]
         self.totals = [rows.new_zeros(len(rows)) for _ in range(sides)]  # of the weights of each row
 
 
@@ -48,7 +49,7 @@ class DistanceBlocks:
         if self.inverted or not (self.double or given.shape[1] <= NARROW):
             self.single = Precision(self._own(), rows.rows, sides)
         width = len(rows) * BLOCK
-        self.buffer = given.new_empty(width)
+        self.buffer = take(width, dtype=given.dtype)
         outside = torch.ones(BLOCK, BLOCK, dtype=given.dtype, device=given.device)
         outside = outside.tril() if upper else outside.tril().triu()
         self.outside = outside.mul_(-FAR if self.inverted else FAR)
@@ -131,6 +132,8 @@ class DistanceBlocks:
                 part = pull.mul_(factor if self.inverted else -factor)
                 if self.radial:
                     part = part.addcmul_(at.rows, weights.unsqueeze(1), value=factor)
-                total = part if total is None else total + part
+                total = (
+                    part if total is None else total.add_(part) if total.dtype == part.dtype else total + part
+                )
         assert total is not None
         return self.sorted.back(total)

@@ -60,7 +60,6 @@ class Kernel:
     blocked: in blocks of rows sorted by label, (loss, rows, batch, wanted) -> Found.
     unblocked: why the options have no such form.
     blocked_from: number of rows above which it is the quicker one.
-    symmetric: whether the derivative by the matrix of a batch with itself is a symmetric matrix.
     own: what the dense form gets besides values and masks.
     """
 
@@ -69,7 +68,6 @@ class Kernel:
     blocked: Callable[..., Any] | None = None
     unblocked: Callable[[Any], str] = lambda loss: ""
     blocked_from: int = 320
-    symmetric: bool = False
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
 
 
@@ -191,11 +189,6 @@ def _beta_of_anchors(loss: Any, batch: Batch) -> Tensor:
     return beta
 
 
-def _own_places(loss: Any, batch: Batch) -> Tensor | None:
-    itself = batch.itself
-    return None if itself is None else itself.to(batch.embeddings.dtype)
-
-
 def _one_power(loss: Any) -> str:
     return "" if getattr(loss.distance, "power", 1) == 1 else "blocks take distances to the power 1"
 
@@ -253,11 +246,9 @@ def _table() -> dict[type, Kernel]:
     by_temperature = _softmax("temperature", inverse=True)
     spans_two = _bounded(_by_temperature)
     return {
-        losses.ContrastiveLoss: Kernel(
-            hinges.contrastive, _parts, blocked_hinges.contrastive, _unsquared, symmetric=True
-        ),
+        losses.ContrastiveLoss: Kernel(hinges.contrastive, _parts, blocked_hinges.contrastive, _unsquared),
         losses.ThresholdConsistentMarginLoss: Kernel(
-            hinges.threshold_consistent, _parts, blocked_hinges.threshold_consistent, symmetric=True
+            hinges.threshold_consistent, _parts, blocked_hinges.threshold_consistent
         ),
         losses.MarginLoss: Kernel(
             hinges.margin, _margin, blocked_hinges.margin, _one_boundary, own=_beta_of_anchors
@@ -278,7 +269,7 @@ def _table() -> dict[type, Kernel]:
         ),
         losses.CircleLoss: Kernel(softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle)),
         losses.NCALoss: Kernel(softmax.nca, _softmax("softmax_scale")),
-        losses.InstanceLoss: Kernel(softmax.instance, _softmax("gamma"), own=_own_places),
+        losses.InstanceLoss: Kernel(softmax.instance, _softmax("gamma")),
         losses.NPairsLoss: Kernel(None, _parts, first_pairs.n_pairs),
     }
 

@@ -1,83 +1,170 @@
 """Hinge losses on a whole distance matrix: value and derivative by each entry, with static shapes.
 
-Each function takes the loss, the values (B, R), the masks of positive and negative pairs as numbers (B, R)
-and the loss's own tensor or None, and returns value, slope (B, R) and the derivative by the own tensor.
+Each function takes the loss, the values (B, R), which it may overwrite only where it says so, the masks of
+the pairs and the loss's own tensor or None.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from losslib.all_triplets import HingeTripletsTerm
 from losslib.kernels import reduce
+from losslib.kernels.masks import Masks
+from losslib.kernels.reduce import Number, total
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
-Slopes = tuple[Tensor, Tensor, Tensor | None]
+_FAR = 1e30
+_AT_ONCE = 1 << 20  # comparisons of all triplets, about a batch of 100
 
 
-def contrastive(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+class Slopes(NamedTuple):
+    """What a dense form finds.
+
+    value: of the loss, reduced.
+    slope: its derivative by the values, (B, R).
+    by_own: that by the loss's own tensor.
+    both: whether the slope, of a batch with itself, is that of both orders of a pair together.
+    """
+
+    value: Number
+    slope: Tensor
+    by_own: Tensor | None = None
+    both: bool = False
+
+
+def contrastive(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """ContrastiveLoss."""
-    margin, reducer, sign = loss.distance.margin, loss.reducer, -1.0 if loss.distance.is_inverted else 1.0
-    near = margin(v, loss.pos_margin).clamp_min_(0).mul_(positive)
-    far = margin(loss.neg_margin, v).clamp_min_(0).mul_(negative)
-    total, parts = None, []
-    for hinge, mask in ((near, positive), (far, negative)):
+    margin, reducer, inverted = loss.distance.margin, loss.reducer, loss.distance.is_inverted
+    if loss.pos_margin == 0 and not inverted:  # a distance is its own hinge
+        near = v * masks.positive
+    else:
+        near = margin(v, loss.pos_margin).clamp_min_(0).mul_(masks.positive)
+    far = margin(loss.neg_margin, v).clamp_min_(0).mul_(masks.negative)
+    value: Number = 0.0
+    each: list[Number] = []
+    for hinge, mask in ((near, masks.positive), (far, masks.negative)):
         values = hinge.square() / 2 if loss.squared else hinge
-        each = reduce.share(reducer, mask, values)
-        part = values.sum() * each
-        total = part if total is None else total + part
-        parts.append((hinge if loss.squared else hinge.sign_()).mul_(each * sign))
-    assert total is not None
-    return total, parts[0].sub_(parts[1]), None
+        part = total(values)
+        signs = values if loss.squared else hinge.sign_()
+        by = reduce.share(reducer, mask, signs)
+        value = value + part * by
+        each.append(by * _orders(masks, inverted))
+    return Slopes(value, reduce.difference_(near, each[0], far, each[1]), both=masks.symmetric)
 
 
-def threshold_consistent(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+def _orders(masks: Masks, inverted: bool) -> float:
+    """The sign of a slope, twice where it is that of both orders of a pair."""
+    return (-1.0 if inverted else 1.0) * (2.0 if masks.symmetric else 1.0)
+
+
+def threshold_consistent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """ThresholdConsistentMarginLoss; NaN keeps no threshold, so it stays among the violating pairs."""
-    low = torch.logical_not(v > loss.margin_plus).to(v.dtype).mul_(positive)
-    high = torch.logical_not(v < loss.margin_minus).to(v.dtype).mul_(negative)
-    by_low = loss.lambda_plus * reduce.one_over(low.sum(), v.dtype)
-    by_high = loss.lambda_minus * reduce.one_over(high.sum(), v.dtype)
-    value = ((loss.margin_plus - v) * low).sum() * by_low + ((v - loss.margin_minus) * high).sum() * by_high
-    return value, high.mul_(by_high).sub_(low.mul_(by_low)), None
+    low = _kept(v, loss.margin_plus, torch.gt, masks.positive)
+    high = _kept(v, loss.margin_minus, torch.lt, masks.negative)
+    by_low = loss.lambda_plus * reduce.one_over(total(low), v.dtype)
+    by_high = loss.lambda_minus * reduce.one_over(total(high), v.dtype)
+    value = (
+        total((loss.margin_plus - v).mul_(low)) * by_low + total((v - loss.margin_minus).mul_(high)) * by_high
+    )
+    orders = _orders(masks, False)
+    slope = reduce.difference_(high, by_high * orders, low, by_low * orders)
+    return Slopes(value, slope, both=masks.symmetric)
 
 
-def margin(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: Tensor) -> Slopes:
+def _kept(v: Tensor, threshold: float, how: Any, mask: Tensor) -> Tensor:
+    """The mask without the entries that are on the far side (`how`) of the threshold."""
+    if v.device.type == "cpu" and not torch.compiler.is_compiling():
+        beyond = how(v, v.new_full((1,), threshold), out=torch.empty_like(v))
+    else:
+        beyond = how(v, threshold).to(v.dtype)
+    return torch.addcmul(mask, beyond, mask, value=-1)
+
+
+def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     """MarginLoss over all triplets, its penalty on a learned beta included; own: beta of each anchor."""
     sign = -1.0 if loss.distance.is_inverted else 1.0
     from_boundary = (v - own) if sign > 0 else (own - v)
-    near = (from_boundary + loss.margin).clamp_min_(0).mul_(positive)
-    far = (loss.margin - from_boundary).clamp_min_(0).mul_(negative)
-    positives, negatives = positive.sum(1), negative.sum(1)
-    total = (near.sum(1) * negatives + far.sum(1) * positives).sum()
-    near, far = near.sign_().mul_(negatives.unsqueeze(1)), far.sign_().mul_(positives.unsqueeze(1))
-    over = near.sum(1, dtype=torch.float64), far.sum(1, dtype=torch.float64)
-    count = (over[0] + over[1]).sum()
-    each = ((count > 0) / count.clamp_min(1)).to(v.dtype)  # 0 without any, as the penalty's share is then
-    by_boundary = ((over[1] - over[0]).to(v.dtype) * each * sign).unsqueeze(1)
-    value = total * each
+    near = (from_boundary + loss.margin).clamp_min_(0).mul_(masks.positive)
+    far = torch.rsub(from_boundary, loss.margin).clamp_min_(0).mul_(masks.negative)
+    positives, negatives = masks.positives, masks.negatives
+    sums = total(near.sum(1) @ negatives), total(far.sum(1) @ positives)
+    near, far = near.sign_(), far.sign_()
+    # whole numbers, which single precision could not hold
+    over = near.sum(1).double() * negatives, far.sum(1).double() * positives
+    count = total(over[0] + over[1])
+    each = _over_count(count, v.dtype)  # 0 without any, as the penalty's share is then
+    value, by_boundary = (sums[0] + sums[1]) * each, None
     if loss.learn_beta:
-        triplets = positives * negatives
-        times = triplets * each if own.ndim == 2 else (triplets.sum() > 0).to(v.dtype)
-        penalty = loss.nu * own.squeeze(-1) * times
-        value = value + penalty.sum()
-        by_boundary = (
-            by_boundary.sum() + loss.nu * times
-            if own.ndim == 1
-            else by_boundary + (loss.nu * times).unsqueeze(1)
-        )
-    return value, near.sub_(far).mul_(each * sign), by_boundary
+        by_boundary = ((over[1] - over[0]).to(v.dtype) * each * sign).unsqueeze(1)
+        penalty, by_boundary = _penalty(loss, own, positives * negatives, each, by_boundary)
+        value = value + penalty
+    both = masks.symmetric and own.ndim == 1
+    if both:
+        negatives, positives = _both(negatives, True), _both(positives, True)
+    else:
+        negatives, positives = negatives.unsqueeze(1), positives.unsqueeze(1)
+    slope = near.mul_(negatives).sub_(far.mul_(positives)).mul_(each * sign)
+    return Slopes(value, slope, by_boundary, both)
 
 
-def triplets(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
-    """TripletMarginLoss over all triplets, by sorted rows."""
-    inverted = loss.distance.is_inverted
-    term = HingeTripletsTerm(-v if inverted else v, positive.bool(), negative.bool(), loss.margin)
-    of_positive, of_negative = term.active()
-    kind = type(loss.reducer)
-    number = of_positive.sum() if kind is AvgNonZeroReducer else term.count()
-    each = reduce.one_over(number, v.dtype) if kind is not SumReducer else 1.0
-    slope = (of_positive - of_negative).to(v.dtype).mul_(-each if inverted else each)
-    return term.sum() * each, slope, None
+def _over_count(count: Number, dtype: torch.dtype) -> Number:
+    if isinstance(count, Tensor):
+        return ((count > 0) / count.clamp_min(1)).to(dtype)
+    return 1 / count if count else 0.0
+
+
+def _penalty(
+    loss: Any, own: Tensor, triplets: Tensor, each: Number, by_boundary: Tensor
+) -> tuple[Tensor, Tensor]:
+    """MarginLoss's penalty on its beta, and the derivative by the beta of each anchor with it."""
+    if own.ndim == 2:
+        times = triplets * each
+        by_boundary = by_boundary + (loss.nu * times).unsqueeze(1)
+    else:
+        times = (triplets.sum() > 0).to(own.dtype)
+        by_boundary = by_boundary.sum() + loss.nu * times
+    return (loss.nu * own.squeeze(-1) * times).sum(), by_boundary
+
+
+def _both(of_rows: Tensor, symmetric: bool) -> Tensor:
+    """A coefficient (B,) of each row as that of its entries, (B, 1), or of both orders of a pair, (B, B)."""
+    column = of_rows.unsqueeze(1)
+    return column + of_rows if symmetric else column
+
+
+def triplets(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
+    """TripletMarginLoss over all triplets: written out where they are few, else by sorted rows."""
+    inverted, kind = loss.distance.is_inverted, type(loss.reducer)
+    separation = -v if inverted else v
+    if masks.known and v.numel() * v.shape[1] <= _AT_ONCE:
+        sum_, slope, active = _written_out(separation, masks, loss.margin)
+    else:
+        term = HingeTripletsTerm(separation, masks.positive.bool(), masks.negative.bool(), loss.margin)
+        of_positive, of_negative = term.active()
+        slope, active = (of_positive - of_negative).to(v.dtype), of_positive.sum()
+        sum_ = term.sum()
+    each: Number = 1.0
+    if kind is AvgNonZeroReducer:
+        each = reduce.one_over(active, v.dtype)
+    elif kind is not SumReducer:
+        each = reduce.one_over(masks.positives.double() @ masks.negatives.double(), v.dtype)
+    return Slopes(sum_ * each, slope.mul_(-each if inverted else each))
+
+
+def _written_out(separation: Tensor, masks: Masks, margin: float) -> tuple[Number, Tensor, Number]:
+    """Sum of all hinges, its slope, and the number of those above 0."""
+    no_positive, no_negative = 1 - masks.positive, 1 - masks.negative
+    # the farthest positive is taken off before the margin is added, whose rounding would flip triplets
+    placed = separation - torch.sub(separation, no_positive, alpha=_FAR).amax(1, keepdim=True)
+    near = placed.add(margin).sub_(no_positive, alpha=_FAR).unsqueeze(2)
+    far = placed.add(no_negative, alpha=_FAR).unsqueeze(1)
+    count, width = placed.shape
+    active = torch.gt(near, far, out=placed.new_empty(count, width, width))
+    of_positive = active.sum(2)
+    slope = of_positive - active.sum(1)
+    number = total(of_positive)
+    return total(placed.mul_(slope)) + margin * number, slope, number

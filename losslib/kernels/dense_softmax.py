@@ -11,11 +11,14 @@ import torch
 from torch import Tensor
 
 from losslib.kernels import reduce
-from losslib.kernels.dense_hinges import Slopes
+from losslib.kernels.dense_hinges import Slopes, _both
+from losslib.kernels.masks import Masks
+from losslib.kernels.reduce import Number, total
 from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
 _SPAN = 80.0
+_UNSHIFTED = 60.0  # exponents from which a sum of exponentials could leave single precision
 _LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
 
 
@@ -55,50 +58,119 @@ def _scale(loss: Any, scale: float) -> float:
     return scale if loss.distance.is_inverted else -scale
 
 
-def sup_con(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+def _exponentials(v: Tensor, scale: float, less: float) -> Tensor:
+    """exp(scale * v - less)."""
+    return torch.add(v.new_full((1,), -less), v, alpha=scale).exp_()
+
+
+def _column(weight: Number) -> Number:
+    """One weight a row as a column (B, 1); one number for all stays as it is."""
+    return weight.unsqueeze(1) if isinstance(weight, Tensor) and weight.ndim else weight
+
+
+def _sum_or_one(share: Tensor) -> Tensor:
+    """The sums of the rows (B,), 1 in place of 0."""
+    sums = share.sum(1)
+    return sums + (sums == 0).to(sums.dtype)
+
+
+def _times(mask: Tensor, weight: Number, masks: Masks) -> Tensor:
+    """A mask of positives times a weight of each row, or of both rows of a pair."""
+    if masks.symmetric and isinstance(weight, Tensor) and weight.ndim:
+        return mask * _both(weight, True)
+    return mask * (_column(weight) * (2 if masks.symmetric else 1))
+
+
+def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """SupConLoss."""
-    scale = 1 / loss.temperature
-    logits = _similarity(loss, v, scale)
-    count = positive.sum(1, keepdim=True)
-    present = (count > 0).to(v.dtype)
-    mean = (logits * positive).sum(1, keepdim=True) / count.clamp_min(1)
-    everything, share, _ = _sums(logits, positive + negative, _highest(loss, _scale(loss, scale)))
-    value, weight = reduce.rows(loss.reducer, ((everything - mean) * present).squeeze(1), present.squeeze(1))
-    weight = weight.unsqueeze(1) * _scale(loss, scale)
-    return value, share.mul_(weight).sub_(positive * (weight / count.clamp_min(1))), None
+    scale = _scale(loss, 1 / loss.temperature)
+    highest, present = _highest(loss, scale), masks.has_positives
+    counts = masks.positives if present is None else masks.positives.clamp_min(1)
+    mean = (v * masks.positive).sum(1) * scale / counts
+    if highest is None:
+        everything, share, _ = _sums(v * scale, masks.positive + masks.negative, None)
+        values = everything.squeeze(1) - mean
+        value, weight = reduce.rows(loss.reducer, values if present is None else values * present, present)
+        weight = weight * scale
+        slope = share.mul_(_column(weight)).sub_(masks.positive * _column(weight / counts))
+        return Slopes(value, slope)
+    share = masks.keep_pairs_(_exponentials(v, scale, highest))
+    sums = share.sum(1) if present is None else _sum_or_one(share)
+    value, weight = reduce.rows(loss.reducer, sums.log().add_(highest).sub_(mean), present)
+    weight = weight * scale
+    share.mul_(_both(weight / sums, masks.symmetric))
+    if isinstance(weight, Tensor) or not masks.symmetric:
+        share.sub_(_times(masks.positive, weight / counts, masks))
+    else:  # both rows of a positive pair have as many positives
+        share.addcmul_(masks.positive, (weight / counts).unsqueeze(1), value=-2)
+    return Slopes(value, share, both=masks.symmetric)
 
 
-def nt_xent(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+def nt_xent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """NTXentLoss."""
-    scale = 1 / loss.temperature
-    logits = _similarity(loss, v, scale)
-    negatives, share, some = _sums(logits.clone(), negative, _highest(loss, _scale(loss, scale)))
+    scale = _scale(loss, 1 / loss.temperature)
+    highest, some = _highest(loss, scale), masks.has_negatives
+    if highest is None or abs(scale) * (loss.distance.bounds()[1] - loss.distance.bounds()[0]) > _UNSHIFTED:
+        return _nt_xent_shifted(loss, v * scale, masks, scale)
+    every = _exponentials(v, scale, highest)
+    share = every * masks.negative
+    sums = share.sum(1)
+    column = sums.unsqueeze(1)
+    values = (column / every).log1p_().mul_(masks.positive)  # without negatives 0
+    each = reduce.share(
+        loss.reducer, masks.positive if some is None else masks.positive * some.unsqueeze(1), values
+    )
+    chance = column.div(every.add_(column)).mul_(masks.positive).mul_(each * scale)
+    over = chance.sum(1) / (sums if some is None else sums + (1 - some))
+    slope = share.mul_(_both(over, masks.symmetric)).sub_(chance)
+    return Slopes(
+        total(values) * each, slope.sub_(chance.t()) if masks.symmetric else slope, both=masks.symmetric
+    )
+
+
+def _nt_xent_shifted(loss: Any, logits: Tensor, masks: Masks, scale: float) -> Slopes:
+    negatives, share, some = _sums(logits.clone(), masks.negative, None)
     above = (negatives - logits).mul_(some).add_((some - 1) * _FAR)
-    values = softplus(above).mul_(positive)
-    each = reduce.share(loss.reducer, positive, values)
-    chance = above.sigmoid_().mul_(positive).mul_(each * _scale(loss, scale))
+    values = softplus(above).mul_(masks.positive)
+    each = reduce.share(loss.reducer, masks.positive, values)
+    chance = above.sigmoid_().mul_(masks.positive).mul_(each * scale)
     slope = share.mul_(chance.sum(1, keepdim=True)).sub_(chance)
-    return values.sum() * each, slope, None
+    return Slopes(total(values) * each, slope)
 
 
-def decoupled(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """DecoupledContrastiveLoss, with and without sigma, by the mean or sum of its values."""
-    scale = 1 / loss.temperature
-    logits = _similarity(loss, v, scale)
-    push, share, some = _sums(logits.clone(), negative, _highest(loss, _scale(loss, scale)))
-    kept = positive * some
+    scale = _scale(loss, 1 / loss.temperature)
+    highest, some = _highest(loss, scale), masks.has_negatives
+    kept = masks.positive if some is None else masks.positive * some.unsqueeze(1)
+    anchors = masks.positives if some is None else masks.positives * some
     each = reduce.share(loss.reducer, kept, kept)
+    if highest is None or loss.sigma is not None:
+        return _decoupled_shifted(loss, v, masks, kept, anchors, each)
+    share = _exponentials(v, scale, highest).mul_(masks.negative)
+    sums = share.sum(1) if some is None else _sum_or_one(share)
+    value = (total(sums.log().add_(highest).mul_(anchors)) - total(v * kept) * scale) * each
+    share.mul_(_both(anchors / sums * (each * scale), masks.symmetric))
+    slope = reduce.difference_(share, 1.0, kept, each * scale * (2 if masks.symmetric else 1))
+    return Slopes(value, slope, both=masks.symmetric)
+
+
+def _decoupled_shifted(
+    loss: Any, v: Tensor, masks: Masks, kept: Tensor, anchors: Tensor, each: Number
+) -> Slopes:
+    scale = 1 / loss.temperature
+    logits, column = _similarity(loss, v, scale), anchors.unsqueeze(1)
+    push, share, _ = _sums(logits.clone(), masks.negative, _highest(loss, _scale(loss, scale)))
     if loss.sigma is None:
         pull, by_similarity = logits.mul_(kept), kept * (each * scale)
     else:
-        pull, by_similarity = _weighted(loss, v, positive, kept, each)
-    anchors = kept.sum(1, keepdim=True)
-    value = ((push * anchors).sum() - pull.sum()) * each
-    slope = share.mul_(anchors * (each * scale)).sub_(by_similarity)
-    return value, slope if loss.distance.is_inverted else slope.neg_(), None
+        pull, by_similarity = _weighted(loss, v, masks.positive, kept, each)
+    value = ((push * column).sum() - pull.sum()) * each
+    slope = share.mul_(column * (each * scale)).sub_(by_similarity)
+    return Slopes(value, slope if loss.distance.is_inverted else slope.neg_())
 
 
-def _weighted(loss: Any, v: Tensor, positive: Tensor, kept: Tensor, each: Any) -> tuple[Tensor, Tensor]:
+def _weighted(loss: Any, v: Tensor, positive: Tensor, kept: Tensor, each: Number) -> tuple[Tensor, Tensor]:
     """Pull w * s / tau of the kept pairs with w = 2 - M softmax(s / sigma), and its derivative by s."""
     s = _similarity(loss, v, 1.0)
     flat = _similarity(loss, v, 1 / loss.sigma).reshape(1, -1)
@@ -110,16 +182,27 @@ def _weighted(loss: Any, v: Tensor, positive: Tensor, kept: Tensor, each: Any) -
     return weight * s, (weight - by_weight) * each
 
 
-def multi_similarity(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """MultiSimilarityLoss."""
-    sign = 1.0 if loss.distance.is_inverted else -1.0
-    of_pull, of_push = -sign * loss.alpha, sign * loss.beta
-    apart = v - loss.base
-    pull, near = _log1p_sums(apart * of_pull, positive, _highest(loss, of_pull, loss.base))
-    push, far = _log1p_sums(apart.mul_(of_push), negative, _highest(loss, of_push, loss.base))
-    present = ((positive + negative).sum(1) > 0).to(v.dtype)
-    value, weight = reduce.rows(loss.reducer, pull / loss.alpha + push / loss.beta, present)
-    return value, far.sub_(near).mul_((weight * sign).unsqueeze(1)), None
+    sign, present = (1.0 if loss.distance.is_inverted else -1.0), masks.has_pairs
+    of_pull, of_push, base = -sign * loss.alpha, sign * loss.beta, loss.base
+    ends = [scale * (end - base) for scale in (of_pull, of_push) for end in loss.distance.bounds()]
+    if min(ends) < _LEAST or max(ends) > _UNSHIFTED:
+        apart = v - base
+        pull, near = _log1p_sums(apart * of_pull, masks.positive, _highest(loss, of_pull, base))
+        push, far = _log1p_sums(apart.mul_(of_push), masks.negative, _highest(loss, of_push, base))
+        value, weight = reduce.rows(loss.reducer, pull / loss.alpha + push / loss.beta, present)
+        return Slopes(value, far.sub_(near).mul_(_column(weight * sign)))
+    near = _exponentials(v, of_pull, of_pull * base).mul_(masks.positive)
+    far = _exponentials(v, of_push, of_push * base).mul_(masks.negative)
+    of_near, of_far = near.sum(1), far.sum(1)
+    values = of_near.log1p() / loss.alpha + of_far.log1p() / loss.beta
+    value, weight = reduce.rows(loss.reducer, values, present)
+    weight = weight * sign
+    far.mul_(_both(weight / of_far.add_(1), masks.symmetric))
+    return Slopes(
+        value, far.sub_(near.mul_(_both(weight / of_near.add_(1), masks.symmetric))), both=masks.symmetric
+    )
 
 
 def _log1p_sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Tensor, Tensor]:
@@ -129,57 +212,83 @@ def _log1p_sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Te
     return softplus(total).squeeze(1), share.mul_(total.sigmoid())
 
 
-def circle(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """CircleLoss, the weights of the pairs taken as constants."""
     m, gamma = loss.margin, loss.gamma
+    if not 0 <= m < 1 or gamma > _SPAN:
+        return _circle_shifted(loss, v, masks)
+    # with r = 1 - v and w = max(v, -m) the logits are gamma (r^2 - m^2) and gamma (w^2 - m^2)
+    apart, within, positive = torch.rsub(v, 1), v.clamp_min(-m), masks.positive
+    near = (apart * apart).mul_(gamma).mul_(positive)
+    largest = near.amax(1, keepdim=True)
+    near = near.sub_(largest).clamp_min_(_LEAST).exp_().mul_(positive)
+    far = torch.addcmul(v.new_full((1,), -gamma), within, within, value=gamma).exp_().mul_(masks.negative)
+    present = masks.has_positives
+    if (some := masks.has_negatives) is not None:
+        present = some if present is None else present * some
+    of_near, of_far = (near.sum(1), far.sum(1)) if present is None else (_sum_or_one(near), _sum_or_one(far))
+    logits = (of_near * of_far).log_().add_(largest.squeeze(1)).add_(gamma * (1 - 2 * m * m))
+    value, weight = reduce.rows(loss.reducer, softplus(logits), present)
+    weight = logits.sigmoid_().mul_(weight * gamma)
+    far.mul_(within.add_(m)).mul_(_both(weight / of_far, masks.symmetric))
+    near.mul_(apart.add_(m)).mul_(_column(weight / of_near))
+    slope = far.sub_(near)
+    return Slopes(value, slope.sub_(near.t()) if masks.symmetric else slope, both=masks.symmetric)
+
+
+def _circle_shifted(loss: Any, v: Tensor, masks: Masks) -> Slopes:
+    m, gamma = loss.margin, loss.gamma
     to_one, to_none = (1 + m - v).clamp_min_(0), (v + m).clamp_min_(0)
-    pull, near, has_positive = _sums((1 - m - v).mul_(to_one).mul_(gamma), positive, None)
-    push, far, has_negative = _sums((v - m).mul_(to_none).mul_(gamma), negative, None)
+    pulls, pushes = (1 - m - v).mul_(to_one).mul_(gamma), (v - m).mul_(to_none).mul_(gamma)
+    pull, near, has_positive = _sums(pulls, masks.positive, None)
+    push, far, has_negative = _sums(pushes, masks.negative, None)
     present = has_positive * has_negative
     both = (pull + push) * present
     value, weight = reduce.rows(loss.reducer, softplus(both).squeeze(1), present.squeeze(1))
-    weight = (weight * gamma).unsqueeze(1) * both.sigmoid()
-    return value, far.mul_(to_none).sub_(near.mul_(to_one)).mul_(weight), None
+    weight = _column(weight * gamma) * both.sigmoid()
+    return Slopes(value, far.mul_(to_none).sub_(near.mul_(to_one)).mul_(weight))
 
 
-def nca(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: None) -> Slopes:
+def nca(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """NCALoss."""
     scale = loss.softmax_scale
-    return _right_against_wrong(loss, v, positive, negative, scale, _highest(loss, _scale(loss, scale)))
+    return _right_against_wrong(loss, v, masks, masks.positive, scale, _highest(loss, _scale(loss, scale)))
 
 
-def instance(loss: Any, v: Tensor, positive: Tensor, negative: Tensor, own: Tensor | None) -> Slopes:
-    """InstanceLoss; own: 1 at each row's own place (B, R), None for a separate reference set.
+def instance(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
+    """InstanceLoss.
 
     A row's similarity to itself does not change with the row, so that its slope leads to no gradient. Being
     1, it keeps the right ones' sum of exponentials above 0 whatever they are taken off.
     """
-    gamma = loss.gamma
-    highest = _highest(loss, gamma) if own is None or gamma > _SPAN else gamma
-    return _right_against_wrong(
-        loss, v, positive if own is None else positive + own, negative, gamma, highest
-    )
+    gamma, right = loss.gamma, masks.positive_or_own
+    highest = gamma if masks.with_own and gamma <= _SPAN else _highest(loss, gamma)
+    return _right_against_wrong(loss, v, masks, right, gamma, highest)
 
 
 def _right_against_wrong(
-    loss: Any, v: Tensor, right: Tensor, wrong: Tensor, scale: float, highest: float | None
+    loss: Any, v: Tensor, masks: Masks, right: Tensor, scale: float, highest: float | None
 ) -> Slopes:
     """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one."""
-    logits, outer = _similarity(loss, v, scale), _scale(loss, scale)
+    outer = _scale(loss, scale)
     if highest is not None:
-        every = logits.sub_(highest).exp_()
-        near = every * right
-        far = every.mul_(wrong)
+        far = _exponentials(v, outer, highest)
+        near = far * right
+        far = masks.keep_pairs_(far.sub_(near)) if masks.whole else far.mul_(masks.negative)
         of_near, of_far = near.sum(1), far.sum(1)
-        present = (of_near > 0).to(v.dtype)
-        of_near = of_near + (1 - present)
+        present = masks.some(of_near)
+        of_near = of_near if present is None else of_near + (1 - present)
         share = of_far / of_near
         value, weight = reduce.rows(loss.reducer, share.log1p(), present)
         weight = weight * outer / (of_near + of_far)
-        return value, far.mul_(weight.unsqueeze(1)).sub_(near.mul_((weight * share).unsqueeze(1))), None
-    near, pull, present = _sums(logits.clone(), right, None)
-    far, push, some = _sums(logits, wrong, None)
+        far.mul_(_both(weight, masks.symmetric))
+        near.mul_(_both(weight * share, masks.symmetric))
+        return Slopes(value, far.sub_(near), both=masks.symmetric)
+    logits = v * outer
+    near, pull, right_ones = _sums(logits.clone(), right, None)
+    far, push, some = _sums(logits, masks.negative, None)
     both = (far - near) * some + (some - 1) * _FAR
-    value, weight = reduce.rows(loss.reducer, (softplus(both) * present).squeeze(1), present.squeeze(1))
-    weight = weight.unsqueeze(1) * both.sigmoid() * outer
-    return value, push.sub_(pull).mul_(weight), None
+    values = (softplus(both) * right_ones).squeeze(1)
+    value, weight = reduce.rows(loss.reducer, values, right_ones.squeeze(1))
+    weight = _column(weight) * both.sigmoid() * outer
+    return Slopes(value, push.sub_(pull).mul_(weight))

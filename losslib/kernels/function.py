@@ -10,9 +10,9 @@ from torch import Tensor
 
 
 class Found(NamedTuple):
-    """A value (0-d) with its gradients, None for an input that needs none."""
+    """A value (0-d, or a number) with its gradients, None for an input that needs none."""
 
-    value: Tensor
+    value: Tensor | float
     by_embeddings: Tensor | None = None
     by_references: Tensor | None = None
     by_parameter: Tensor | None = None
@@ -44,7 +44,7 @@ class _Fused(torch.autograd.Function):
         found = run(Inputs(x, y, parameter))
         ctx.plain = plain
         ctx.save_for_backward(x, y, parameter, *found[1:])
-        return found.value
+        return found.value if isinstance(found.value, Tensor) else x.new_full((), found.value)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:

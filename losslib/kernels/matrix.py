@@ -8,6 +8,7 @@ from torch import Tensor
 from losslib.distances import Distance
 from losslib.distances.exact import centre, distances_by_difference, distances_by_product
 from losslib.kernels.rows import Rows
+from losslib.kernels.scratch import take
 from losslib.precision import values_are_known
 
 NEAR = 0.01  # squared distance over the squared norms, below which single precision is not enough
@@ -45,6 +46,13 @@ class Matrix:
         The diagonal of a batch with itself is not 0 there: it is no pair.
         """
         x = self.x.unit
+        if self.x.narrow is not None and (self.y is None or self.y.narrow is not None):
+            others = x if self.y is None else self.y.unit
+            out = take(len(x), len(others), dtype=x.dtype)
+            squared = torch.addmm(x.new_full((1,), 2.0), x, others.t(), alpha=-2.0, out=out)
+            if self.y is None:
+                squared.fill_diagonal_(4.0)
+            return self._root_of(squared)
         squares = self.x.squares(x)
         if self.y is None:
             squared = (
@@ -53,6 +61,9 @@ class Matrix:
         else:
             y = self.y.unit
             squared = torch.addmm(self.y.squares(y), x, y.t(), alpha=-2.0).add_(squares.unsqueeze(1))
+        return self._root_of(squared)
+
+    def _root_of(self, squared: Tensor) -> Tensor | None:
         if not squared.amin().item() > 2 * NEAR:
             return None
         self.exact = False
@@ -64,46 +75,49 @@ class Matrix:
         return distance if power == 1 else distance.square()
 
     def back(
-        self, slope: Tensor, want_x: bool, want_y: bool, symmetric: bool
+        self, slope: Tensor, want_x: bool, want_y: bool, both: bool
     ) -> tuple[Tensor | None, Tensor | None]:
         """Gradients by both sets of embeddings from the gradient by the values, (B, R); overwrites it.
 
-        symmetric: whether the slope is, of a batch with itself.
+        both: whether the slope, of a batch with itself, is that of both orders of a pair together.
         """
         if self.distance.is_inverted:
             pull, sign = slope, 1.0
         elif getattr(self.distance, "power", 1.0) == 1:
-            pull, sign = (
-                slope.div_(torch.threshold(self._root, 0.0, torch.inf) if self.exact else self._root),
-                -1.0,
-            )
+            root = torch.threshold(self._root, 0.0, torch.inf) if self.exact else self._root
+            pull, sign = slope.div_(root), -1.0
         else:
             pull, sign = slope, -2.0
         if self.exact:
-            return self._back_exactly(pull, -sign, want_x, want_y)
+            return self._back_exactly(pull, -sign, want_x, want_y, both)
         x = self.x.unit
         if self.y is None:
-            once = pull @ x
-            if symmetric:
-                return self.x.back(once.mul_(2 * sign)), None
-            return self.x.back(torch.addmm(once, pull.t(), x, beta=sign, alpha=sign)), None
-        by_x = self.x.back((pull @ self.y.unit).mul_(sign)) if want_x else None
-        by_y = self.y.back((pull.t() @ x).mul_(sign)) if want_y else None
+            once = _product(pull, x, sign)
+            return self.x.back(once if both else once.addmm_(pull.t(), x, alpha=sign)), None
+        by_x = self.x.back(_product(pull, self.y.unit, sign)) if want_x else None
+        by_y = self.y.back(_product(pull.t(), x, sign)) if want_y else None
         return by_x, by_y
 
     def _back_exactly(
-        self, pull: Tensor, scale: float, want_x: bool, want_y: bool
+        self, pull: Tensor, scale: float, want_x: bool, want_y: bool, both: bool
     ) -> tuple[Tensor | None, Tensor | None]:
         """For near pairs, whose pull is large: in double precision, with the part along the row."""
         wide = self.x.wide
         middle = centre(wide)  # far from the origin, sum(pull) * x - pull @ y would cancel
         a = wide - middle
         if self.y is None:
-            both = (pull + pull.t()).to(wide.dtype)
+            pull = (pull if both else pull + pull.t()).to(wide.dtype)
             return self.x.back(
-                torch.addmm(both.sum(1, keepdim=True) * a, both, a, beta=scale, alpha=-scale)
+                torch.addmm(pull.sum(1, keepdim=True) * a, pull, a, beta=scale, alpha=-scale)
             ), None
         b, pull = self.y.wide - middle, pull.to(wide.dtype).mul(scale)
         by_x = self.x.back(pull.sum(1, keepdim=True) * a - pull @ b) if want_x else None
         by_y = self.y.back(pull.sum(0).unsqueeze(1) * b - pull.t() @ a) if want_y else None
         return by_x, by_y
+
+
+def _product(a: Tensor, b: Tensor, factor: float) -> Tensor:
+    """factor * a @ b, in one operation."""
+    if factor == 1 or len(a) != len(b):
+        return a @ b if factor == 1 else (a @ b).mul_(factor)
+    return torch.addmm(b, a, b, beta=0.0, alpha=factor)  # b times 0 stands for nothing

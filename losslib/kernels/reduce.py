@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 from torch import Tensor
 
 from losslib.precision import values_are_known
 from losslib.reducers import AvgNonZeroReducer, MeanReducer, Reducer, SumReducer
+
+Number: TypeAlias = Tensor | float  # 0-d where looking at its value would cost something
 
 
 def known(reducer: Reducer) -> bool:
@@ -14,33 +18,54 @@ def known(reducer: Reducer) -> bool:
     return type(reducer) in (MeanReducer, AvgNonZeroReducer, SumReducer)
 
 
-def share(reducer: Reducer, mask: Tensor, values: Tensor) -> Tensor | float:
+def number(value: Tensor) -> Number:
+    """The number of a 0-d tensor where looking costs nothing, else the tensor."""
+    return value.item() if value.device.type == "cpu" and values_are_known(value) else value
+
+
+def total(values: Tensor) -> Number:
+    """The sum of all values."""
+    return number(values.sum())
+
+
+def one_over(count: Number, dtype: torch.dtype) -> Number:
+    """1 / count, and 1 for a count of 0, where the sum is 0 too."""
+    count = number(count) if isinstance(count, Tensor) else count
+    return 1.0 / (count.clamp_min(1).to(dtype) if isinstance(count, Tensor) else max(count, 1))
+
+
+def share(reducer: Reducer, mask: Tensor, values: Tensor) -> Number:
     """What the sum of non-negative values is multiplied by: 1 over their number, or that above zero.
 
-    mask: 1 where there is a value, else 0; values: 0 where there is none.
+    mask: 1 where there is a value, else 0; values: 0 where there is none. Their signs do as well.
     """
     if type(reducer) is SumReducer:
         return 1.0
-    count = torch.count_nonzero(values) if type(reducer) is AvgNonZeroReducer else mask.sum()
-    return one_over(count, values.dtype)
+    return one_over(total(values.sign() if type(reducer) is AvgNonZeroReducer else mask), values.dtype)
 
 
-def one_over(count: Tensor, dtype: torch.dtype) -> Tensor | float:
-    """1 / count, and 1 for a count of 0, where the sum is 0 too; a number where looking costs nothing."""
-    if count.device.type == "cpu" and values_are_known(count):
-        return 1.0 / max(count.item(), 1)
-    return 1.0 / count.clamp_min(1).to(dtype)
+def rows(reducer: Reducer, values: Tensor, present: Tensor | None) -> tuple[Number, Number]:
+    """The reduced value of one value a row, and its derivative by each, (B,) or one number for all.
 
-
-def rows(reducer: Reducer, values: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
-    """The reduced value of one value a row, where present (B,) says so, and its derivative by each (B,).
-
-    Values that are not present must be finite.
+    present (B,): 1 where a row has a value, None where all have. Others must be finite.
     """
-    kept = values * present
-    if type(reducer) is AvgNonZeroReducer:
-        kept = kept.relu_()
-        each = one_over(torch.count_nonzero(kept), kept.dtype)
-        return kept.sum() * each, kept.sign_() * each
-    each = 1.0 if type(reducer) is SumReducer else one_over(present.sum(), kept.dtype)
-    return kept.sum() * each, present * each
+    kept = values if present is None else values * present
+    kind = type(reducer)
+    if kind is AvgNonZeroReducer:
+        kept = kept.relu()
+        above = kept.sign()
+        count = total(above)
+        each = one_over(count, kept.dtype)
+        every = not isinstance(count, Tensor) and count == kept.numel()
+        return total(kept) * each, each if every else above * each
+    if kind is SumReducer:
+        each = 1.0
+    else:
+        each = one_over(len(kept) if present is None else total(present), kept.dtype)
+    return total(kept) * each, each if present is None else present * each
+
+
+def difference_(a: Tensor, by_a: Number, b: Tensor, by_b: Number) -> Tensor:
+    """by_a * a - by_b * b, in the place of a; may overwrite b."""
+    a = a.mul_(by_a)
+    return a.sub_(b.mul_(by_b)) if isinstance(by_b, Tensor) else a.sub_(b, alpha=by_b)

@@ -12,7 +12,11 @@ from torch import Tensor
 
 from losslib.distances import Distance
 from losslib.distances.exact import widen
-from losslib.distances.units import back_through_units, norms, unit_rows
+from losslib.distances.units import back_through_units, unit_rows
+from losslib.kernels.scratch import take
+from losslib.precision import values_are_known
+
+_LEAST, _MOST = 1e-30, 1e30  # norms that single precision can divide by
 
 
 class Rows:
@@ -22,10 +26,17 @@ class Rows:
         self.given = x
         self.normalised: bool = distance.normalize_embeddings
         self.norm: Tensor | None = None
+        self.narrow: Tensor | None = None  # the norms in single precision, where all are ordinary numbers
         self._wide: Tensor | None = None
         self._unit: Tensor | None = None
         if self.normalised and x.dtype == torch.float32:
-            self.norm = norms(x)
+            self.norm = torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=torch.float64)
+            if x.device.type == "cpu" and values_are_known(x) and len(x):
+                low, high = torch.aminmax(self.norm)
+                if low.item() > _LEAST and high.item() < _MOST:
+                    self.narrow = self.norm.to(x.dtype)
+                    return
+            self.norm = torch.threshold(self.norm, 0.0, torch.inf)  # as in `losslib.distances.units.norms`
 
     @property
     def wide(self) -> Tensor:
@@ -41,7 +52,10 @@ class Rows:
     def unit(self) -> Tensor:
         """The rows in their own precision."""
         if self._unit is None:
-            if self.norm is not None and self._wide is None:
+            if self.narrow is not None and self._wide is None:
+                out = take(*self.given.shape, dtype=self.given.dtype)
+                self._unit = torch.div(self.given, self.narrow, out=out)
+            elif self.norm is not None and self._wide is None:
                 self._unit = torch.div(self.given, self.norm, out=torch.empty_like(self.given))
             else:
                 self._unit = self.wide.to(self.given.dtype) if self.normalised else self.given
@@ -51,15 +65,20 @@ class Rows:
         """Squared norms (N,) of rows made from these: 1 and 0 without rounding where they are unit rows."""
         if not self.normalised:
             return (rows * rows).sum(1)
+        if self.narrow is not None:
+            return rows.new_ones(len(rows))
         some = (self.given != 0).any(1) if self.norm is None else (self.norm < torch.inf).squeeze(1)
         return some.to(rows.dtype)
 
     def back(self, grad: Tensor) -> Tensor:
-        """The gradient by the embeddings, from that by the rows (N, D)."""
+        """The gradient by the embeddings, from that by the rows (N, D), which it may overwrite."""
         if not self.normalised:
             return grad.to(self.given.dtype)
         if self.norm is None:  # double precision, whose squares may overflow
             return back_through_units(self.given, grad)
         unit = self.unit if grad.dtype == self.given.dtype else self.wide
-        across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
-        return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)
+        if self.narrow is None or grad.dtype != self.narrow.dtype:
+            across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
+            return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)
+        both = torch.mul(grad, unit, out=take(*grad.shape, dtype=grad.dtype))
+        return grad.addcmul_(unit, both.sum(1, keepdim=True), value=-1).div_(self.narrow)

@@ -12,8 +12,9 @@ from losslib.inputs import Batch
 from losslib.kernels import plain
 from losslib.kernels.choice import Kernel, Situation, choose, kernels
 from losslib.kernels.function import Found, Inputs, apply
+from losslib.kernels.masks import Masks
 from losslib.kernels.matrix import Matrix
-from losslib.pair_matrix import batch_masks
+from losslib.kernels.scratch import lease
 from losslib.precision import transforming, values_are_known
 
 
@@ -21,7 +22,8 @@ def fused(loss: Any, batch: Batch) -> Tensor | None:
     """The reduced loss without penalties, 0-d, or None where only the plain form does."""
     if type(loss) not in kernels() or batch.labels is None or transforming():
         return None
-    choice = choose(loss, _situation(batch))
+    here = _situation(batch)
+    choice = choose(loss, here)
     if choice.form == "plain":
         return None
     kernel = kernels()[type(loss)]
@@ -34,10 +36,16 @@ def fused(loss: Any, batch: Batch) -> Tensor | None:
     needs = tuple(torch.is_grad_enabled() and given is not None and given.requires_grad for given in inputs)
 
     def run(given: Inputs) -> Found:
+        if here.device != "cpu" or not here.values_known:
+            return found(given)
+        with lease():
+            return found(given)
+
+    def found(given: Inputs) -> Found:
         if choice.form == "blocked":
             assert kernel.blocked is not None
-            found: Found = kernel.blocked(loss, given.embeddings, batch, any(needs))
-            return found
+            blocked: Found = kernel.blocked(loss, given.embeddings, batch, any(needs))
+            return blocked
         return _dense(loss, kernel, given, batch, needs)
 
     def again(given: Inputs) -> Tensor:
@@ -62,26 +70,13 @@ def _situation(batch: Batch) -> Situation:
 
 def _dense(loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
     matrix = Matrix(given.embeddings, given.references, loss.distance)
-    positive, negative = _masks(batch)
     assert kernel.dense is not None
-    own = kernel.own(loss, batch)
-    value, slope, by_own = kernel.dense(loss, matrix.values, positive, negative, own)
+    found = kernel.dense(loss, matrix.values, Masks(batch), kernel.own(loss, batch))
     if not any(needs):
-        return Found(value)
-    by_x, by_y = matrix.back(slope, needs[0], needs[1], kernel.symmetric)
-    by_parameter = _by_parameter(loss, by_own, batch) if needs[2] else None
-    return Found(value, by_x if needs[0] else None, by_y, by_parameter)
-
-
-def _masks(batch: Batch) -> tuple[Tensor, Tensor]:
-    """Masks (B, R) of the positive and negative pairs, as numbers."""
-    labels, others, dtype = batch.labels, batch.reference_labels, batch.embeddings.dtype
-    if batch.own is not None or labels is None or others is None or labels.is_floating_point():
-        positive, negative = batch_masks(batch)
-        return positive.to(dtype), negative.to(dtype)
-    positive = (labels.unsqueeze(1) == others).to(dtype)
-    negative = 1 - positive
-    return positive if batch.ref_emb is not None else positive.fill_diagonal_(0), negative
+        return Found(found.value)
+    by_x, by_y = matrix.back(found.slope, needs[0], needs[1], found.both)
+    by_parameter = _by_parameter(loss, found.by_own, batch) if needs[2] else None
+    return Found(found.value, by_x if needs[0] else None, by_y, by_parameter)
 
 
 def _by_parameter(loss: Any, by_own: Tensor, batch: Batch) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from losslib.distances import Distance
 from losslib.kernels.rows import Rows
+from losslib.kernels.scratch import take
 
 BLOCK = 128  # rows; buffers of that many rows were the quickest from 512 to 4096 columns
 
@@ -33,7 +34,8 @@ class SortedRows:
 
     def __init__(self, x: Tensor, labels: Tensor, distance: Distance) -> None:
         labels, self.order = labels.to(torch.int64).sort(stable=True)
-        self.rows = Rows(x.index_select(0, self.order), distance)
+        out = take(*x.shape, dtype=x.dtype)
+        self.rows = Rows(torch.index_select(x, 0, self.order, out=out), distance)
         changes = torch.zeros_like(labels)
         torch.ne(labels[1:], labels[:-1], out=changes[1:])
         self.classes = changes.cumsum(0)

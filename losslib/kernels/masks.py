@@ -1,0 +1,139 @@
+"""The masks of a batch's pairs as numbers, with what the dense forms ask of them, made when asked for."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from losslib.inputs import Batch
+from losslib.kernels.scratch import take
+from losslib.pair_matrix import batch_masks
+from losslib.precision import values_are_known
+
+_FEW = 1 << 13  # entries up to which comparing whole numbers costs less than making others of them
+
+
+class Masks:
+    """Masks (B, R) of positive and negative pairs, 1 or 0, in the embeddings' dtype.
+
+    Attributes:
+        known: whether values may be looked at without waiting for a device.
+        symmetric: whether the batch is compared with itself, so that both masks are symmetric.
+        whole: whether every entry is a pair, but for a batch's own diagonal.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        x, labels, others = batch.embeddings, batch.labels, batch.reference_labels
+        assert labels is not None
+        assert others is not None
+        self.dtype = x.dtype
+        self.known = x.device.type == "cpu" and values_are_known(x)
+        self.symmetric = batch.ref_emb is None
+        self.whole = batch.own is None and not labels.is_floating_point()
+        self.batch, self.labels, self.others = batch, labels, others
+        self._positive: Tensor | None = None
+        self._negative: Tensor | None = None
+        self._positives: Tensor | None = None
+        if self.whole and self.known and len(labels) * len(others) > _FEW:
+            self._as_numbers()
+
+    def _as_numbers(self) -> None:
+        """Labels as floating numbers where they compare the same: with those a mask is quickest."""
+        largest = 2**24 if self.dtype == torch.float32 else 2**53
+        for labels in (self.labels,) if self.symmetric else (self.labels, self.others):
+            if labels.dtype in (torch.int64, torch.int32) and len(labels):
+                low, high = torch.aminmax(labels)
+                if not -largest < low.item() <= high.item() < largest:
+                    return
+        self.labels = self.labels.to(self.dtype)
+        self.others = self.labels if self.symmetric else self.others.to(self.dtype)
+
+    @property
+    def positive(self) -> Tensor:
+        """The mask of the positive pairs."""
+        if self._positive is None:
+            self._make()
+        assert self._positive is not None
+        return self._positive
+
+    @property
+    def negative(self) -> Tensor:
+        """The mask of the negative pairs."""
+        if self._negative is None:
+            if not self.whole:
+                self._make()
+            else:
+                self._negative = self._compared(equal=False)
+        assert self._negative is not None
+        return self._negative
+
+    @property
+    def with_own(self) -> bool:
+        """Whether each anchor has a place of its own among the references."""
+        return self.symmetric or (self.batch.among_itself and self.batch.own is not None)
+
+    @property
+    def positive_or_own(self) -> Tensor:
+        """The mask of the positive pairs and of each anchor's own place."""
+        if self.whole and self.symmetric:
+            return self._compared(equal=True)
+        own = self.batch.itself
+        return self.positive if own is None else self.positive + own.to(self.dtype)
+
+    def _make(self) -> None:
+        if self.whole:
+            mask = self._compared(equal=True)
+            self._positive = mask.fill_diagonal_(0) if self.symmetric else mask
+        else:
+            positive, negative = batch_masks(self.batch)
+            self._positive, self._negative = positive.to(self.dtype), negative.to(self.dtype)
+
+    def _compared(self, equal: bool) -> Tensor:
+        own, others = self.labels.unsqueeze(1), self.others
+        compare = torch.eq if equal else torch.ne
+        if not self.known:
+            return compare(own, others).to(self.dtype)
+        return compare(own, others, out=take(len(own), len(others), dtype=self.dtype))
+
+    def keep_pairs_(self, matrix: Tensor) -> Tensor:
+        """The matrix with 0 in place of every entry that is no pair."""
+        if not self.whole:
+            return matrix.mul_(self.positive + self.negative)
+        return matrix.fill_diagonal_(0) if self.symmetric else matrix
+
+    @property
+    def positives(self) -> Tensor:
+        """Number of positives of each anchor, (B,)."""
+        if self._positives is None:
+            self._positives = self.positive.sum(1)
+        return self._positives
+
+    @property
+    def negatives(self) -> Tensor:
+        """Number of negatives of each anchor, (B,)."""
+        if self.whole:
+            return len(self.others) - int(self.symmetric) - self.positives
+        return self.negative.sum(1)
+
+    @property
+    def has_positives(self) -> Tensor | None:
+        """1 for the anchors with positives, (B,); None where all are known to have some."""
+        return self.some(self.positives)
+
+    @property
+    def has_negatives(self) -> Tensor | None:
+        """1 for the anchors with negatives, (B,); None where all are known to have some."""
+        return self.some(self.negatives)
+
+    @property
+    def has_pairs(self) -> Tensor | None:
+        """1 for the anchors with any pair, (B,); None where all are known to have some."""
+        if self.whole and len(self.others) > int(self.symmetric):
+            return None
+        return self.some(self.positives + self.negatives)
+
+    def some(self, count: Tensor) -> Tensor | None:
+        """1 where something (B,) is above 0; None where it is known to be everywhere."""
+        if self.known and len(count) and count.amin().item() > 0:
+            return None
+        return (count > 0).to(self.dtype)
