@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from losslib.all_triplets import AllTripletsTerm
-from losslib.precision import values_are_known
+from losslib.precision import transforming, values_are_known
 from losslib.softmax import softplus
 from losslib.types import TripletIndices
+
+
+class TripletBlock(NamedTuple):
+    """Some anchors with some of their positives and all negatives, and three blocks of memory."""
+
+    near: Tensor  # (b, k)
+    far: Tensor  # (b, R)
+    kept: Tensor  # (b, k): 1 for a positive, 0 for filler
+    negative: Tensor  # (b, R): 1 for a negative
+    first: Tensor  # (b, k, R), as the next two
+    second: Tensor
+    third: Tensor
+
+    def over_negatives(self, values: Tensor) -> Tensor:
+        """The sums over the negatives, (b, k)."""
+        return torch.bmm(values, self.negative.unsqueeze(2)).squeeze(2)
+
+    def over_positives(self, values: Tensor) -> Tensor:
+        """The sums over the positives, (b, R), 0 for what is no negative."""
+        return torch.bmm(self.kept.unsqueeze(1), values).squeeze(1).mul_(self.negative)
+
+
+Slopes = tuple[Tensor, Tensor, Tensor]  # sums (b,), and their slopes by near (b, k) and by far (b, R)
 
 
 class BlockTripletsTerm(AllTripletsTerm):
@@ -55,11 +78,48 @@ class BlockTripletsTerm(AllTripletsTerm):
 
     def sum(self) -> Tensor:
         """Sum over all triplets."""
-        return self._fold(_same).sum()
+        return self._row_sums().sum()
 
     def per_anchor(self, rows: int) -> tuple[Tensor, Tensor]:
         """Sum and number of each anchor's values."""
-        return self._fold(_same), self.triplets_per_anchor()
+        return self._row_sums(), self.triplets_per_anchor()
+
+    def summed(self, block: TripletBlock) -> Slopes:
+        """The sums of a block, by the memory it is given; where `has_sums` says so."""
+        excess = torch.sub((block.near + self.margin).unsqueeze(2), block.far.unsqueeze(1), out=block.first)
+        sums = block.over_negatives(softplus(excess)).mul_(block.kept)
+        chance = excess.sigmoid_()
+        by_near = block.over_negatives(chance).mul_(block.kept)
+        return sums.sum(1), by_near, block.over_positives(chance).neg_()
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether `summed` gives the sums."""
+        return self.smooth and self.between_references is None
+
+    def _row_sums(self) -> Tensor:
+        if not self.has_sums or transforming() or not values_are_known(self.separation):
+            return self._fold(_same)
+        sums: Tensor = _RowSums.apply(self.separation, self)
+        return sums
+
+    def quick_blocks(self) -> Iterator[tuple[slice, Tensor, TripletBlock]]:
+        """Blocks with their rows and the columns (b, k) of their positives."""
+        separation, columns, dtype = self.separation.detach(), self._columns, self.separation.dtype
+        place = torch.arange(columns.shape[1], device=columns.device)
+        kept = (place < self.positive.sum(1, keepdim=True)).to(dtype)
+        negative, near = self.negative.to(dtype), separation.gather(1, columns)
+        (rows, width), most = separation.shape, columns.shape[1]
+        step, part = max(1, _QUICK // max(1, most * width)), max(1, min(most, _QUICK // max(1, width)))
+        memory = separation.new_empty(3, min(step, max(rows, 1)) * part * width)
+        for at in range(0, rows, step):
+            for first in range(0, most, part):
+                here, chosen = slice(at, at + step), slice(first, first + part)
+                own = near[here, chosen]
+                shape = (*own.shape, width)
+                buffers = [held[: own.numel() * width].view(shape) for held in memory]
+                block = TripletBlock(own, separation[here], kept[here, chosen], negative[here], *buffers)
+                yield here, columns[here, chosen], block
 
     def between(self, low: float | None, high: float | None) -> tuple[Tensor, Tensor]:
         """Sum and number of the values strictly between low and high."""
@@ -114,11 +174,36 @@ class BlockTripletsTerm(AllTripletsTerm):
         return ((start, min(step, rows - start)) for start in range(0, rows, step))
 
 
+class _RowSums(torch.autograd.Function):
+    """Sums of each anchor's values with their slopes, in one pass."""
+
+    @staticmethod
+    def forward(ctx: Any, separation: Tensor, term: BlockTripletsTerm) -> Tensor:
+        sums, slopes = separation.new_zeros(len(separation)), torch.zeros_like(separation)
+        for rows, columns, block in term.quick_blocks():
+            part, by_near, by_far = term.summed(block)
+            sums[rows] += part
+            slopes[rows] += by_far
+            slopes[rows].scatter_add_(1, columns, by_near)
+        ctx.term = term
+        ctx.save_for_backward(separation, slopes)
+        return sums
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        separation, slopes = ctx.saved_tensors
+        if not torch.is_grad_enabled():
+            return slopes * grads[0].unsqueeze(1), None
+        sums = ctx.term._fold(_same)  # this is to be differentiated again
+        return torch.autograd.grad(sums, separation, grads[0], create_graph=True)[0], None
+
+
 def _same(values: Tensor) -> Tensor:
     return values
 
 
 _BLOCK = 1 << 16  # values in memory at a time, or four matrices where that is more
+_QUICK = 1 << 18  # where the slopes are written out: what stays in the cache
 
 
 def columns_of(positive: Tensor) -> Tensor:

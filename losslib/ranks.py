@@ -57,7 +57,8 @@ class _SoftCounts(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         own, scaled, weight = ctx.saved_tensors
         if torch.is_grad_enabled():  # this is to be differentiated again
-            return (*_in_parts(_slopes, own, scaled, weight, grads[0]), None)
+            by_own, by_scaled = _in_parts(_slopes, own, scaled, weight, grads[0])
+            return by_own, by_scaled, None
         by_own, by_scaled = torch.empty_like(own), torch.zeros_like(scaled)
         for rows, places, before in _sigmoids(own, scaled):
             grad = grads[0][rows, places]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from losslib.base import PairLoss
-from losslib.block_triplets import BlockTripletsTerm
+from losslib.block_triplets import BlockTripletsTerm, Slopes, TripletBlock
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
 from losslib.pairs import pair_counts
@@ -94,7 +93,7 @@ class SelectivelyContrastiveTripletLoss(PairLoss):
         """`loss` per triplet."""
         separation, triplets = pairs.separation, pairs.triplets(self.triplets_per_anchor)
         if triplets is None:
-            return {"loss": _SelectiveTerm(self._value, separation, pairs.positive, pairs.negative)}
+            return {"loss": _SelectiveTerm(self, separation, pairs.positive, pairs.negative)}
         anchors, positives, negatives = triplets
         values = self._value(separation[anchors, positives], separation[anchors, negatives])
         return {"loss": IndexedTerm(values, triplets)}
@@ -102,7 +101,7 @@ class SelectivelyContrastiveTripletLoss(PairLoss):
     def _value(self, near: Tensor, far: Tensor) -> Tensor:
         """The loss of triplets at these distances (similarities negated) of positive and negative."""
         violation = near - far
-        hard = violation > 8 * torch.finfo(violation.dtype).eps * far.detach().abs()
+        hard = violation > _rounding(far.detach())
         return torch.where(hard, -self.hard_weight * far, softplus(violation / self.temperature))
 
     def value_at_collapse(self, labels: Tensor) -> float:
@@ -115,18 +114,46 @@ class SelectivelyContrastiveTripletLoss(PairLoss):
         return (Mark("temperature", "negative", self.temperature, r"\tau", "temperature"),)
 
 
+def _rounding(far: Tensor) -> Tensor:
+    """By how much a positive must be farther than a negative for the two not to be equal."""
+    return 8 * torch.finfo(far.dtype).eps * far.abs()
+
+
 class _SelectiveTerm(BlockTripletsTerm):
-    """All triplets, their values by a function of the two distances."""
+    """All triplets, their values by the loss's function of the two distances."""
 
     def __init__(
         self,
-        value: Callable[[Tensor, Tensor], Tensor],
+        loss: SelectivelyContrastiveTripletLoss,
         separation: Tensor,
         positive: Tensor,
         negative: Tensor,
     ) -> None:
         super().__init__(separation, positive, negative, 0.0, None, False)
-        self._of = value
+        self.loss = loss
 
     def _values(self, near: Tensor, far: Tensor) -> Tensor:
-        return self._of(near, far)
+        return self.loss._value(near, far)
+
+    @property
+    def has_sums(self) -> bool:
+        """Always."""
+        return True
+
+    def summed(self, block: TripletBlock) -> Slopes:
+        """The sums of a block: hard triplets by how many each negative has, easy ones by their softplus."""
+        hard_weight, temperature = self.loss.hard_weight, self.loss.temperature
+        excess = torch.sub(block.near.unsqueeze(2), block.far.unsqueeze(1), out=block.first)
+        hard = torch.gt(excess, _rounding(block.far).unsqueeze(1), out=block.second)
+        of_hard = block.over_positives(hard)
+        # exponents of hard triplets, which do not count, may be cut off, and those too small to matter
+        raised = excess.mul_(1 / temperature).clamp_(_LEAST, 1.0).exp_()
+        raised.addcmul_(raised, hard, value=-1)
+        sums = block.over_negatives(torch.log1p(raised, out=block.second)).mul_(block.kept).sum(1)
+        chance = raised.div_(torch.add(raised, 1.0, out=block.second))
+        by_near = block.over_negatives(chance).mul_(block.kept).div_(temperature)
+        by_far = block.over_positives(chance).div_(-temperature).sub_(of_hard, alpha=hard_weight)
+        return sums - hard_weight * (of_hard * block.far).sum(1), by_near, by_far
+
+
+_LEAST = -85.0  # exponents below it are slow on some processors
