@@ -44,6 +44,11 @@ class LiveRun(Kept):
     def __repr__(self) -> str:
         return f"LiveRun({self.token[:6]}, {self.state}, step {self.step})"
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether its newest frame stays the newest until somebody asks for more."""
+        return self.state not in ("queued", "preparing", "running")
+
     # What the worker does.
 
     def wants_work(self, now: float) -> bool:

@@ -15,19 +15,23 @@ from lab.settings import NO_MINER
 from losslib import catalog
 
 CLOSE = 1e-5
+PML = "pytorch-metric-learning"
 EXACT_DISTANCE = """
 class ExactDistance(distances.LpDistance):
-    \"\"\"Euclidean distances from differences; by default many rows are multiplied, which loses digits.\"\"\"
+    \"\"\"Distances from differences in double precision; by default near points lose digits.\"\"\"
+
+    def normalize(self, embeddings, dim=1, **kwargs):
+        return super().normalize(embeddings.double(), dim, **kwargs)
 
     def compute_mat(self, query_emb, ref_emb):
-        ref_emb = query_emb if ref_emb is None else ref_emb
-        return torch.cdist(query_emb, ref_emb, p=self.p, compute_mode="donot_use_mm_for_euclid_dist")
+        first, second = query_emb.double(), (query_emb if ref_emb is None else ref_emb).double()
+        return torch.cdist(first, second, p=self.p, compute_mode="donot_use_mm_for_euclid_dist").float()
 
     def pairwise_distance(self, query_emb, ref_emb):
-        return torch.linalg.vector_norm(query_emb - ref_emb, ord=self.p, dim=1)
+        return torch.linalg.vector_norm(query_emb.double() - ref_emb.double(), ord=self.p, dim=1).float()
+
 
 """
-PML = "pytorch-metric-learning"
 
 
 class Script(NamedTuple):
@@ -175,8 +179,7 @@ def written(
         "import datasets",
         *views,
         *imports,
-        "",
-        *classes.splitlines(),
+        *(classes or "\n").splitlines(),
         f"STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else {steps}",
         f"BATCH = {config.batch}",
         f"EXPECTED = {expected(recording)}  # losses of the recording by step",

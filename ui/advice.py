@@ -47,7 +47,7 @@ def draw(run: LiveRun) -> None:
     if not wanted:
         return
     recording = run.recording
-    if run.state in ("queued", "preparing", "running") or recording is None or recording.latest is None:
+    if not run.stands_still or recording is None or recording.latest is None:
         st.caption("Press Pause: the advice is about distances that stand still.")
         return
     step = shown_step(run)

@@ -96,14 +96,14 @@ def show_moment(step: str) -> None:
 def shown_step(run: LiveRun) -> int | None:
     """The step scrubbed to, if the run stands still and has a frame of it; else None, the newest."""
     step, recording = st.session_state.get(SHOWN), run.recording
-    if step is None or recording is None or run.state in ("queued", "preparing", "running"):
+    if step is None or recording is None or not run.stands_still:
         return None
     return step if any(frame.step == step for frame in recording.frames) else None
 
 
 def step_in_view(run: LiveRun) -> int | None:
     """The step a link to this moment holds; None while the run trains, as it would be another at once."""
-    if run.state in ("queued", "preparing", "running"):
+    if not run.stands_still:
         return None
     shown = shown_step(run)
     return run.step if shown is None else shown

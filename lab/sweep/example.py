@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from functools import cache
 from pathlib import Path
 
 from lab.run import Run
+from lab.shipped import command
 from lab.sweep.cell import train
 from lab.sweep.plan import Plan
 from lab.sweep.results import CellResult, load, save
@@ -59,19 +58,5 @@ def staleness() -> str:
     return ""
 
 
-def main() -> int:
-    """Exit status 0, or 1 when the shipped results are stale."""
-    parser = argparse.ArgumentParser(prog="python -m lab.sweep.example", description=__doc__)
-    parser.add_argument("--make", action="store_true", help="train it and write the file")
-    parser.add_argument("--check", action="store_true", help="say whether the file is stale")
-    if parser.parse_args().make:
-        make()
-        return 0
-    why = staleness()
-    if why:
-        print(f"{why}; python -m lab.sweep.example --make", file=sys.stderr)
-    return 1 if why else 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(command("lab.sweep.example", make, staleness))

@@ -41,7 +41,7 @@ def draw(run: LiveRun) -> None:
     if not wanted:
         return
     recording = run.recording
-    if run.state in ("queued", "preparing", "running") or recording is None or recording.latest is None:
+    if not run.stands_still or recording is None or recording.latest is None:
         st.caption("Press Pause: figures show what stands still.")
         return
     from lab.moment import moment

@@ -72,7 +72,7 @@ def draw(question: Question, shown: dict[str, Sequence[float]], name: str) -> No
     import plotly.graph_objects as go
 
     from lab.figures.palette import NEGATIVE, POSITIVE, REFERENCE
-    from ui.figures.show import is_dark
+    from ui.figures.show import is_dark, show
 
     edges = question.edges()
     labels = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
@@ -94,9 +94,7 @@ def draw(question: Question, shown: dict[str, Sequence[float]], name: str) -> No
         showlegend=len(shown) > 1,
         legend={"orientation": "h", "y": 1.15},
     )
-    said = " ".join(words)
-    st.plotly_chart(figure, height=240, key=f"figure {name}", alt=said, config={"displayModeBar": False})
-    st.caption(said)
+    show(figure, " ".join(words), name, name.replace(" ", "-"), 240)
 
 
 def told(question: Question, prediction: Prediction) -> str:
