@@ -169,10 +169,12 @@ def settings() -> dict[str, Param]:
 
 
 def sentence(text: str) -> str:
-    """An error for a person: no owner "run", a capital unless a setting begins it, and its end."""
+    """An error for a person: no owner "run", a capital unless a setting or a key begins it, and its end."""
     text = re.sub(rf"\S{{{WORD + 1},}}", lambda word: f"{word[0][:WORD]}...", text)
     text = text.removeprefix("run: ").removesuffix(".")
-    begins = text if text.partition(" ")[0] in settings() else f"{text[:1].upper()}{text[1:]}"
+    named = text.partition(" ")[0]
+    as_typed = named in settings() or re.match(r"[a-z]\w*[._]\w", named) is not None
+    begins = text if as_typed else f"{text[:1].upper()}{text[1:]}"
     return begins if begins.endswith("?") else f"{begins}."
 
 

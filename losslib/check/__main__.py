@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from losslib.check.cause import cause, place
 from losslib.check.loading import build_loss
 from losslib.check.run import audit, checks
 
@@ -53,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             skip=given.skip,
         )
     except Exception as error:
-        reason = str(error) or type(error).__name__
+        reason = cause(error)
+        if isinstance(error, TypeError) and not place(error):
+            reason += "; a loss is called with embeddings and labels, and gives one number"
         print(reason if given.loss in reason else f"{given.loss}: {reason}", file=sys.stderr)
         return UNUSABLE
     print(report.to_json() if given.json else report)

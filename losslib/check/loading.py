@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from losslib import catalog
+from losslib.check.cause import cause
 from losslib.errors import ParameterError
 from losslib.params import Param
 
@@ -24,7 +25,7 @@ def find_loss(target: str) -> Callable[..., Any]:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # the module is the user's: whatever it raises is the reason
-        raise ParameterError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
+        raise ParameterError(f"cannot import {module_name}: {cause(error)}") from error
     if not hasattr(module, name):
         raise ParameterError(f"module {module_name} has no {name!r}")
     return getattr(module, name)
@@ -69,4 +70,4 @@ def build_loss(target: str, settings: Sequence[str] = ()) -> Callable[..., Any]:
     except ParameterError:
         raise
     except Exception as error:  # a constructor may raise anything
-        raise ParameterError(f"cannot be built: {error or type(error).__name__}") from error
+        raise ParameterError(f"cannot be built: {cause(error)}") from error

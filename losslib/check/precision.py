@@ -38,14 +38,18 @@ def float64_stays(subject: Subject) -> Finding:
 
 def _half(subject: Subject, autocast: bool) -> Finding:
     _fixed(subject)
+    subject = subject.of_coarse_views()
     embeddings, labels = _large_batch(subject)
     words, holds = [], True
     for name, dtype in HALF.items():
         rounded = embeddings if autocast else embeddings.to(dtype).double()
         exact, exact_gradient = subject.gradient(rounded, labels)
-        if autocast:
+        if autocast:  # around the forward pass alone, as torch asks
+            leaf = embeddings.float().requires_grad_()
             with torch.autocast("cpu", dtype=dtype):
-                value, gradient = subject.gradient(embeddings.float(), labels)
+                value = subject.value(leaf, labels)
+            value.backward()
+            gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
         else:  # parameters keep their own dtype: a loss that has some may refuse the mixture
             loss = subject.copy(torch.float32) if subject.parameters() else subject.copy()
             try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+NO_ERROR = "no error"  # what a check expects whose input raised one
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,15 @@ class Report:
         """The checks that failed."""
         return tuple(check for check in self.checks if check.status == FAILED)
 
+    @property
+    def causes(self) -> tuple[tuple[Check, ...], ...]:
+        """The failed checks, those together that failed by the same error but for numbers in it."""
+        found: dict[str, list[Check]] = {}
+        for check in self.failed:
+            raised = check.expected == NO_ERROR
+            found.setdefault(re.sub(r"\d+", "0", check.got) if raised else check.name, []).append(check)
+        return tuple(map(tuple, found.values()))
+
     def __getitem__(self, name: str) -> Check:
         """The result of the check of that name."""
         for check in self.checks:
@@ -68,7 +79,17 @@ class Report:
         return json.dumps(self.to_dict(), indent=2)
 
     def __str__(self) -> str:
+        same = {check.name: others for check, *others in self.causes}
+        told = {check.name for others in same.values() for check in others}
+        lines = []
+        for check in self.checks:
+            if check.name in told:
+                continue
+            lines.append(str(check))
+            if same.get(check.name):
+                names = ", ".join(other.name for other in same[check.name])
+                lines.append(f"         the same in {len(same[check.name])} other checks: {names}")
         count = {status: sum(c.status == status for c in self.checks) for status in (PASSED, FAILED, SKIPPED)}
         verdict = "passed" if self.passed else "FAILED"
         numbers = ", ".join(f"{count[status]} {status}" for status in (PASSED, FAILED, SKIPPED))
-        return "\n".join([*map(str, self.checks), f"{self.loss}: {verdict} ({numbers})"])
+        return "\n".join([*lines, f"{self.loss}: {verdict} ({numbers})"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection
@@ -9,8 +10,9 @@ from typing import Any
 
 import torch
 
+from losslib.check.cause import cause
 from losslib.check.registry import CHECKS, CheckFunction, NotApplicable
-from losslib.check.report import FAILED, PASSED, SKIPPED, Check, Report
+from losslib.check.report import FAILED, NO_ERROR, PASSED, SKIPPED, Check, Report
 from losslib.check.subject import Subject
 from losslib.errors import ParameterError
 
@@ -65,9 +67,23 @@ def audit(
         if name not in known:
             raise ParameterError(f"audit: no check named {name!r}; there are {', '.join(known)}")
     subject = Subject(loss, embedding_size, num_classes, seed)
-    subject.value(*subject.batch())  # raises here, once, when the loss cannot be called at all
     chosen = [c for c in known.values() if c.name not in skip and (only is None or c.name in only)]
+    try:
+        subject.value(*subject.batch())  # raises here, once, when the loss cannot be called at all
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            subject.value(*subject.batch(dtype=torch.float32))
+            return _single_only(subject.name, chosen, known["float64"], error)
+        raise
     return Report(subject.name, tuple(_run(c, subject) for c in chosen))
+
+
+def _single_only(name: str, chosen: list[CheckFunction], precise: CheckFunction, error: Exception) -> Report:
+    """The report on a loss that takes float32 and not float64: one failure, the cause of all others."""
+    failed = Check(precise.name, FAILED, "the ordinary batch in float64", cause(error), NO_ERROR, precise.why)
+    reason = "needs a loss that takes float64: in float32 rounding hides what this check looks for"
+    others = [c for c in chosen if c is not precise]
+    return Report(name, (failed, *(Check(c.name, SKIPPED, "", reason, "", c.why) for c in others)))
 
 
 def _run(function: CheckFunction, subject: Subject) -> Check:
@@ -81,8 +97,7 @@ def _run(function: CheckFunction, subject: Subject) -> Check:
     except NotApplicable as reason:
         return Check(function.name, SKIPPED, "", str(reason), "", function.why)
     except Exception as error:
-        got = f"{type(error).__name__}: {error}"
-        return Check(function.name, FAILED, "an input of this check", got, "no error", function.why)
+        return Check(function.name, FAILED, "an input of this check", cause(error), NO_ERROR, function.why)
     finally:
         torch.set_rng_state(state)
     status = PASSED if found.holds else FAILED

@@ -35,6 +35,7 @@ class Subject:
     ) -> None:
         self.loss = loss
         self.seed = seed
+        self.coarse = False
         own_size = getattr(loss, "embedding_size", None)
         self.embedding_size = embedding_size or (own_size if isinstance(own_size, int) else 8)
         own_classes = getattr(loss, "num_classes", None)
@@ -45,8 +46,8 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """Class name of the loss."""
-        return type(self.loss).__name__ if isinstance(self.loss, nn.Module) else repr(self.loss)
+        """Class name of the loss, or the function's name."""
+        return str(getattr(self.loss, "__name__", type(self.loss).__name__))
 
     @property
     def declared(self) -> bool:
@@ -119,7 +120,17 @@ class Subject:
         """The call's arguments; a loss of two views gets the rows and, made from them, their second view."""
         if not self.two_views:
             return {"embeddings": embeddings, "labels": labels}
-        return {"embeddings": embeddings, "ref_emb": 0.9 * embeddings + 0.4 * embeddings.flip(1)}
+        wide = embeddings.double() if self.coarse else embeddings
+        view = 0.9 * wide + 0.4 * wide.flip(1)
+        if self.coarse:
+            view = (view + (view.detach().bfloat16() - view.detach())).to(embeddings.dtype)
+        return {"embeddings": embeddings, "ref_emb": view}
+
+    def of_coarse_views(self) -> Subject:
+        """The same with second views that every precision holds exactly, so that both sides get the same."""
+        found = copy.copy(self)
+        found.coarse = True
+        return found
 
     def value(self, embeddings: Tensor, labels: Tensor | None, *, loss: Any = None, **inputs: Any) -> Tensor:
         """The loss as a tensor of shape (), on a copy in the embeddings' dtype unless one is given."""

@@ -41,7 +41,15 @@ def test_json_holds_passed_and_checks(capsys: pytest.CaptureFixture[str]) -> Non
         ([f"{PLAIN}:Nothing"], "has no 'Nothing'"),
         ([f"{PLAIN}:Contrastive", "--set", "margin=1"], "unexpected keyword argument 'margin'"),
         ([f"{PLAIN}:Contrastive", "--set", "margin"], "--set takes option=value"),
-        ([f"{PLAIN}:Pairwise"], "has no attribute 'values'"),
+        (
+            [f"{PLAIN}:Pairwise"],
+            "AttributeError: 'Pairwise' object has no attribute 'values' (plain_losses.py",
+        ),
+        (
+            [f"{WRONG}:NeedsWeights"],
+            "required positional argument: 'weights'; a loss is called with",
+        ),
+        ([f"{WRONG}:CannotBeBuilt"], "cannot be built: KeyError: 'table' (wrong_losses.py, line"),
         ([f"{PLAIN}:NTXent", "--only", "speed"], "no check named 'speed'"),
     ],
 )
@@ -72,3 +80,24 @@ def test_the_module_runs_as_a_command() -> None:
 def test_the_checks_are_listed_with_their_reasons(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     assert "self pairs: a row compared with itself" in capsys.readouterr().out
+
+
+def test_one_cause_of_many_failures_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"{WRONG}:FixedBatch"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.count("IndexError: ") == 1
+    assert "the same in 3 other checks: float64, half precision, autocast" in printed
+
+
+def test_a_loss_of_single_precision_fails_one_check_and_not_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"{WRONG}:SinglePrecisionOnly", "--json"]) == 1
+    written = json.loads(capsys.readouterr().out)
+    failed = [check for check in written["checks"] if check["status"] == "failed"]
+    assert [check["name"] for check in failed] == ["float64"]
+    assert "same dtype" in failed[0]["got"]
+    assert "wrong_losses.py, line" in failed[0]["got"]
+
+
+def test_a_function_is_called_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"{WRONG}:mean_square", "--only", "rotation"]) == 0
+    assert capsys.readouterr().out.strip().endswith("mean_square: passed (1 passed, 0 failed, 0 skipped)")

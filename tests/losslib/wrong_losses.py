@@ -269,3 +269,32 @@ class NeedsAGraph(NTXent):
             values.register_hook(lambda gradient: gradient)
             return values
         return values * 0.5
+
+
+class NeedsWeights(nn.Module):
+    def forward(self, embeddings: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        return embeddings.sum()
+
+
+class CannotBeBuilt(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = {}["table"]
+
+
+class FixedBatch(NTXent):
+    """Has a table for batches of at most 12 rows."""
+
+    def reduce(self, values: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        table = torch.ones(12, dtype=values.dtype)
+        return super().reduce(values, positive, negative) * table[torch.tensor(max(len(values), 8) - 1)]
+
+
+class SinglePrecisionOnly(nn.Module):
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        turn = torch.eye(embeddings.shape[1], dtype=torch.float32)
+        return (embeddings @ turn).pow(2).mean()
+
+
+def mean_square(embeddings: Tensor, labels: Tensor) -> Tensor:
+    return embeddings.pow(2).mean()

@@ -1,17 +1,15 @@
 """The Check page: audits, uploads that stay through every step, refusals in a sentence."""
 
 import io
-from pathlib import Path
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab.config import RunConfig
 from lab.run import Run
+from tests.ui.opening import opened_at
 
-ROOT = Path(__file__).resolve().parents[2]
 MINE = "my files"
 LABELS = b"0\n1\n2\n" * 4
 
@@ -25,10 +23,7 @@ def csv(array):
 
 
 def opened(view="Check my embeddings"):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/check.py")
-    at.query_params["check.view"] = view
-    return at.run()
+    return opened_at("check", {"check.view": view})
 
 
 def with_files(first, second=None):
@@ -57,14 +52,12 @@ def values(at):
         ("check.loss", "NTXent", "did you mean NTXentLoss"),
         ("check.ContrastiveLoss.neg_margin", "wide", "neg_margin must be"),
         ("check.ContrastiveLoss.gap", "1", "no setting 'check.ContrastiveLoss.gap'"),
+        ("check.view", "?", "- check.view must be one of"),  # a key stays as it was typed
         ("seed", "1", "no setting 'seed'"),
     ],
 )
 def test_what_a_link_cannot_have_is_said_until_a_control_changes(key, text, words):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/check.py")
-    at.query_params[key] = text
-    at = at.run()
+    at = opened_at("check", {key: text})
     assert not at.exception
     [warning] = at.warning
     assert words in warning.value
@@ -163,10 +156,7 @@ def test_a_few_points_give_a_picture_or_a_sentence(count, size):
 
 
 def test_a_wrong_link_is_told():
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/check.py")
-    at.query_params["check.loss"] = "NoSuchLoss"
-    at = at.run()
+    at = opened_at("check", {"check.loss": "NoSuchLoss"})
     assert not at.exception
     assert "'NoSuchLoss'" in at.warning[0].value
 
@@ -187,3 +177,11 @@ def test_an_upload_can_be_trained_on_and_forgotten():
     at.run()
     at.switch_page("pages/check.py")
     assert "Drop a file of vectors" in texts(at.run())
+
+
+def test_long_names_leave_room_for_both_labels_of_a_pair():
+    from ui.check.pairs import short
+
+    assert short("x" * 24) == "x" * 24
+    assert short("north-atlantic-right-whale-calf") == "north-atla...whale-calf"
+    assert len(short("y" * 300)) <= 24

@@ -26,7 +26,8 @@ def opened(**query):
 def board(at):
     """What the component is given."""
     [element] = at.get("bidi_component")
-    return json.loads(element.proto.json)
+    [data] = json.loads(element.proto.json)
+    return data
 
 
 def test_it_opens_with_two_losses_and_a_triplet():
@@ -92,8 +93,8 @@ def test_refused_losses_are_said_and_the_others_kept(query, words, kept):
         ({"selected": "Z"}, "must be one of A, B"),
         ({"follow": "Nothing"}, "must be one of AngularLoss"),
         ({"ContrastiveLoss__neg_margin": "wide"}, "neg_margin must be"),
-        ({"ContrastiveLoss__gap": "1"}, "Playground.ContrastiveLoss.gap is no setting of this page"),
-        ({"seed": "1"}, "Playground.seed is no setting of this page"),
+        ({"ContrastiveLoss__gap": "1"}, "playground.ContrastiveLoss.gap is no setting of this page"),
+        ({"seed": "1"}, "playground.seed is no setting of this page"),
         ({"points": "0~0~1_1~x~1_1~0~1_0~1~2"}, "Point 2 reads '1\\~x\\~1'"),
         ({"points": "nothing"}, "so the triplet is shown"),
     ],

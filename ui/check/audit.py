@@ -31,8 +31,10 @@ def show() -> None:
         st.caption(cls.summary)
         options = {option: control(param, f"check.{name}.{option}") for option, param in cls.params.items()}
         st.page_link("pages/reference.py", label="Open in Reference", query_params={"reference.loss": name})
-        st.caption("The same on the command line, for your own class too:")
+        st.caption("The same on the command line:")
         st.code(command(name, options), language="sh", wrap_lines=True)
+        st.caption("And for a class of your own, which takes embeddings and labels:")
+        st.code("python -m losslib.check my_package.my_file:MyLoss", language="sh", wrap_lines=True)
     with right:
         try:
             report = report_of(name, tuple(options.items()))
@@ -70,12 +72,17 @@ def verdict(report: Report) -> None:
 
 
 def listed(report: Report) -> None:
-    """Every check, failures first and open."""
-    order = {FAILED: 0, PASSED: 1, SKIPPED: 2}
-    for check in sorted(report.checks, key=lambda one: order[one.status]):
-        with st.expander(
-            f"{check.name}: {check.status}", expanded=check.status == FAILED, icon=SIGNS[check.status]
-        ):
+    """Every check, failures first and open, those of one error together."""
+    for check, *others in report.causes:
+        more = f" and {len(others)} more" if others else ""
+        with st.expander(f"{check.name}{more}: {FAILED}", expanded=True, icon=SIGNS[FAILED]):
+            st.markdown(words(check))
+            if others:
+                st.markdown(f"The same error in {', '.join(other.name for other in others)}.")
+    order = (PASSED, SKIPPED)
+    kept = [check for check in report.checks if check.status in order]
+    for check in sorted(kept, key=lambda one: order.index(one.status)):
+        with st.expander(f"{check.name}: {check.status}", icon=SIGNS[check.status]):
             st.markdown(words(check))
 
 

@@ -11,6 +11,7 @@ import torch
 from lab import glossary
 from lab.uploads import Upload
 from losslib import catalog
+from ui.check.pairs import hard
 from ui.controls import control
 
 LOSS, KEPT = "check.distances", "check distances shown"
@@ -191,14 +192,9 @@ def embedding_map(upload: Upload) -> None:
     """The two principal components."""
     st.header("Map", anchor=False)
     from lab.figures.embedding_map import embedding_map as drawn
-    from lab.projections import project
     from ui.figures.show import is_dark, show
 
-    chosen = np.linspace(0, len(upload.vectors) - 1, min(len(upload.vectors), 2000)).astype(int)
-    vectors = torch.from_numpy(upload.vectors[chosen])
-    centred = (vectors - vectors.mean(0)).double()
-    positions = project(vectors).numpy()
-    share = float(np.square(positions - positions.mean(0)).sum() / max(float(centred.square().sum()), 1e-30))
+    chosen, positions, share = projected(upload.digest, upload)
     figure = drawn(
         positions,
         upload.labels[chosen],
@@ -207,62 +203,22 @@ def embedding_map(upload: Upload) -> None:
         title="The plane of most variance",
         dark=is_dark(),
     )
-    words = f"The plane holds {min(share, 1):.0%} of the variance; {len(chosen):,} vectors are drawn."
+    words = f"The plane holds {share:.0%} of the variance; {len(chosen):,} vectors are drawn."
     show(figure, words, "check map", "map", 480)
 
 
-def hard(upload: Upload) -> None:
-    """The hardest pairs, and the rows whose neighbours have another label."""
-    st.header("Pairs and labels to look at", anchor=False)
-    positives, negatives, doubted = examined(upload.digest, upload)
-    places = st.columns(3, gap="medium")
-    names = upload.class_names
-    kept = upload.kept
-    for place, title, pairs in (
-        (places[0], "Farthest positive pairs", positives),
-        (places[1], "Nearest negative pairs", negatives),
-    ):
-        with place:
-            st.markdown(f"**{title}**")
-            table = {
-                "rows": [f"{kept[pair[0]]}, {kept[pair[1]]}" for pair in pairs],
-                "labels": [f"{names[upload.labels[p[0]]]}, {names[upload.labels[p[1]]]}" for p in pairs],
-                "distance": [pair[2] for pair in pairs],
-            }
-            config = {"distance": st.column_config.NumberColumn(format="%.3f", help="At length 1, 0 to 2.")}
-            st.dataframe(table, hide_index=True, column_config=config) if pairs else st.caption(
-                "There are none."
-            )
-    with places[2]:
-        st.markdown("**Labels to check**")
-        if not doubted:
-            st.caption("No row has half of its ten nearest neighbours in one other class.")
-            return
-        st.dataframe(
-            {
-                "row": [int(kept[one[0]]) for one in doubted],
-                "label": [names[one[1]] for one in doubted],
-                "neighbours say": [names[one[2]] for one in doubted],
-                "votes": [100 * one[3] for one in doubted],
-            },
-            hide_index=True,
-            column_config={"votes": st.column_config.NumberColumn(format="%.0f%%")},
-        )
-        st.caption("At least half of the ten nearest neighbours have the other label.")
-
-
 @st.cache_data(max_entries=32, show_spinner="Measuring")
-def examined(digest: str, _upload: Upload) -> tuple[list[Any], list[Any], list[Any]]:
-    """Hardest positives, hardest negatives, suspects."""
-    from lab.embeddings.hard import hardest_pairs, suspects
+def projected(digest: str, _upload: Upload) -> tuple[Any, Any, float]:
+    """Places of the vectors drawn, (M,), their principal components, (M, 2), and the share of variance."""
+    from lab.projections import project
 
-    rows, labels = torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels)
-    positives, negatives = hardest_pairs(rows, labels)
-    return (
-        [tuple(pair) for pair in positives],
-        [tuple(pair) for pair in negatives],
-        [tuple(one) for one in suspects(rows, labels)],
-    )
+    count = len(_upload.vectors)
+    chosen = np.linspace(0, count - 1, min(count, 2000)).astype(int)
+    vectors = torch.from_numpy(_upload.vectors[chosen])
+    centred = (vectors - vectors.mean(0)).double()
+    positions = project(vectors).numpy()
+    kept = np.square(positions - positions.mean(0)).sum()
+    return chosen, positions, min(float(kept / max(float(centred.square().sum()), 1e-30)), 1.0)
 
 
 def norms(upload: Upload) -> None:
@@ -270,4 +226,13 @@ def norms(upload: Upload) -> None:
     from ui.figures.norms import norms_and_distances
 
     with st.expander("Norms and distances"):
-        norms_and_distances(upload.vectors, upload.labels, name="check norms", file="check")
+        found = normed(upload.digest, upload)
+        norms_and_distances(upload.vectors, upload.labels, name="check norms", file="check", found=found)
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring")
+def normed(digest: str, _upload: Upload) -> Any:
+    """The norms, and the distances of a sample of pairs."""
+    from ui.figures.norms import measured
+
+    return measured(_upload.vectors, _upload.labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -15,13 +15,27 @@ from losslib.types import Mark
 from ui.figures.show import is_dark, show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from lab.norms import NormLesson, Separation
+    from lab.norms import Afterwards, NormLesson, Separation
 
 
 HEIGHT = 380
+
+
+class Measured(NamedTuple):
+    """What is measured of embeddings before anything is drawn."""
+
+    lesson: NormLesson
+    rows: tuple[Afterwards, ...]
+
+
+def measured(embeddings: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]) -> Measured:
+    """The norms and distances of embeddings (N, D) with labels (N,)."""
+    return Measured(norm_lesson(embeddings, labels), comparison(embeddings, labels))
 
 
 def norms_and_distances(
@@ -30,6 +44,7 @@ def norms_and_distances(
     output: str = "",
     name: str = "norms",
     file: str = "norms",
+    found: Measured | None = None,
 ) -> None:
     """Norms, the same pairs by Euclidean distance and by cosine similarity, and what more normalising does.
 
@@ -39,8 +54,9 @@ def norms_and_distances(
         output: "none", "l2", "layernorm" or "batchnorm" where the encoder's is known.
         name: prefix of the keys, unique on the page.
         file: what saved files are called.
+        found: what `measured` found of them, where the caller keeps it.
     """
-    lesson = norm_lesson(embeddings, labels)
+    lesson, rows = found or measured(embeddings, labels)
     columns = st.columns(3)
     first, *further = norm_sentences(lesson, output)
     with columns[0]:
@@ -53,7 +69,7 @@ def norms_and_distances(
             drawn = pair_distances(side.histogram, best(side), side.title, side.inverted, title, is_dark())
             show(drawn, note, f"{name} {side.title}", f"{file}-{side.title.split()[0].lower()}", HEIGHT)
     st.markdown("\n".join(f"- {sentence}" for sentence in (*further, *distance_sentences(lesson))))
-    table(embeddings, labels)
+    table(rows)
 
 
 def best(side: Separation) -> tuple[Mark, ...]:
@@ -72,9 +88,8 @@ def notes(lesson: NormLesson) -> list[str]:
     ]
 
 
-def table(embeddings: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]) -> None:
+def table(rows: Sequence[Afterwards]) -> None:
     """The same embeddings after each normalisation."""
-    rows = comparison(embeddings, labels)
     st.markdown("**The same embeddings, normalised once more**")
     st.dataframe(
         {

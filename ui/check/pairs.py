@@ -1,0 +1,80 @@
+"""The pairs and labels of somebody's embeddings that are worth a look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+import torch
+
+from lab.uploads import Upload
+
+
+def hard(upload: Upload) -> None:
+    """The hardest pairs, and the rows whose neighbours have another label."""
+    st.header("Pairs and labels to look at", anchor=False)
+    positives, negatives, doubted = examined(upload.digest, upload)
+    places = st.columns(3, gap="medium")
+    names = upload.class_names
+    kept = upload.kept
+    for place, title, pairs in (
+        (places[0], "Farthest positive pairs", positives),
+        (places[1], "Nearest negative pairs", negatives),
+    ):
+        with place:
+            st.markdown(f"**{title}**")
+            if not pairs:
+                st.caption("There are none.")
+                continue
+            labels = [tuple(names[upload.labels[row]] for row in pair[:2]) for pair in pairs]
+            said = [one if one == other else f"{short(one)}, {short(other)}" for one, other in labels]
+            st.dataframe(
+                {
+                    "rows": [f"{kept[pair[0]]}, {kept[pair[1]]}" for pair in pairs],
+                    "distance": [pair[2] for pair in pairs],
+                    "label" if title.startswith("Farthest") else "labels": said,
+                },
+                hide_index=True,
+                column_config={
+                    "distance": st.column_config.NumberColumn(
+                        format="%.3f", width="small", help="At length 1, 0 to 2."
+                    ),
+                    "rows": st.column_config.TextColumn(width="small"),
+                },
+            )
+    with places[2]:
+        st.markdown("**Labels to check**")
+        if not doubted:
+            st.caption("No row has half of its ten nearest neighbours in one other class.")
+            return
+        st.dataframe(
+            {
+                "row": [int(kept[one[0]]) for one in doubted],
+                "label": [names[one[1]] for one in doubted],
+                "neighbours say": [names[one[2]] for one in doubted],
+                "votes": [100 * one[3] for one in doubted],
+            },
+            hide_index=True,
+            column_config={"votes": st.column_config.NumberColumn(format="%.0f%%")},
+        )
+        st.caption("At least half of the ten nearest neighbours have the other label.")
+
+
+def short(name: str, most: int = 24) -> str:
+    """A class name that leaves room for the other of the pair; its ends tell more than its middle."""
+    half = (most - 3) // 2
+    return name if len(name) <= most else f"{name[:half]}...{name[-half:]}"
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring")
+def examined(digest: str, _upload: Upload) -> tuple[list[Any], list[Any], list[Any]]:
+    """Hardest positives, hardest negatives, suspects."""
+    from lab.embeddings.hard import hardest_pairs, suspects
+
+    rows, labels = torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels)
+    positives, negatives = hardest_pairs(rows, labels)
+    return (
+        [tuple(pair) for pair in positives],
+        [tuple(pair) for pair in negatives],
+        [tuple(one) for one in suspects(rows, labels)],
+    )
