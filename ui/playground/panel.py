@@ -62,14 +62,19 @@ def board(data: dict[str, Any], on_told: Callable[[dict[str, Any]], None]) -> No
     if st.session_state.get(FALLBACK):
         st.fragment(_answered)(data, events)
     else:
-        _COMPONENT(key=KEY, data={**data, "path": path()}, **events)
+        _draw({**data, "path": path()}, events)
 
 
 def _answered(data: dict[str, Any], events: dict[str, Any]) -> None:
     """The slow way, where no socket can be opened: questions and answers through the script."""
     question = st.session_state.get(ASKED)
     found = answer_to(data["setup"], question) if isinstance(question, dict) else None
-    _COMPONENT(key=KEY, data={**data, "answer": found}, **events)
+    _draw({**data, "answer": found}, events)
+
+
+def _draw(data: dict[str, Any], events: dict[str, Any]) -> None:
+    # In a list: of a dictionary Streamlit asks pandas about every value, which then takes 60 MB for nothing.
+    _COMPONENT(key=KEY, data=[data], **events)
 
 
 def answer_to(setup: dict[str, Any], question: dict[str, Any]) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ class Playground {
   }
 
   // Called by Streamlit at mount, on new data and on a change of theme.
-  configure({ data, setStateValue, setTriggerValue }) {
+  configure({ data: [data], setStateValue, setTriggerValue }) {
     this.setState = setStateValue;
     this.trigger = setTriggerValue;
     this.theme = readTheme(this.root);
