@@ -11,8 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from ui.live.route import VIEWERS, base_path
+from ui.live.route import VIEWERS
 from ui.server import scheduler_if_warm
+from ui.sockets import base_path
 
 PATH = "/health"
 

@@ -1,36 +1,10 @@
 """A real server with the playground's route alone, and a client that speaks as the board does."""
 
 import json
-import socket as sockets
-import threading
-import time
-from contextlib import contextmanager
 
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
-
-from ui.playground.route import play_routes
-
-
-@contextmanager
-def served():
-    """The server's host and port."""
-    with sockets.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = {"log_level": "error", "lifespan": "off", "ws": "websockets-sansio"}
-    app = Starlette(routes=play_routes())
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, **options))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(timeout=10)
 
 
 class Board:

@@ -1,11 +1,9 @@
 """The Anatomy page: opens on every kind of loss, follows its controls and link, and leads on."""
 
-from pathlib import Path
-
 import pytest
-from streamlit.testing.v1 import AppTest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.ui.opening import opened_at
+
 KINDS = (
     "TripletMarginLoss",
     "CircleLoss",
@@ -17,11 +15,7 @@ KINDS = (
 
 
 def opened(**query):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/anatomy.py")
-    for key, value in query.items():
-        at.query_params[key] = value
-    return at.run()
+    return opened_at("anatomy", query)
 
 
 def text_of(at):

@@ -1,7 +1,6 @@
 """The figures of a paused moment through the page's own script."""
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,28 +8,21 @@ from streamlit.testing.v1 import AppTest
 
 from lab import presets
 from lab.layout_process import PROCESS
+from tests.ui.opening import opened_at, runs_closed
 from ui.server import scheduler
 
-ROOT = Path(__file__).resolve().parents[2]
 BLOBS = {"data": "blobs", "blobs.points": "300", "batch": "32", "per_class": "4", "steps": "20", "dim": "3"}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_left_behind():
-    before = {run.token for run in scheduler().runs}
-    yield
-    PROCESS.close()
-    for run in scheduler().runs:
-        if run.token not in before:
-            scheduler().close(run.token)
+    with runs_closed():
+        yield
+        PROCESS.close()
 
 
 def open_page(**query):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/train.py")
-    for key, value in query.items():
-        at.query_params[key] = value
-    return at.run()
+    return opened_at("train", query)
 
 
 def healthy(at):

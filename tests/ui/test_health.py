@@ -62,7 +62,7 @@ def test_before_the_warm_up_it_says_starting():
 
 
 def test_the_address_is_under_the_base_path_too(monkeypatch):
-    monkeypatch.setattr("ui.live.route.streamlit_config.get_option", lambda name: "lab/x")
+    monkeypatch.setattr("ui.sockets.streamlit_config.get_option", lambda name: "lab/x")
     assert [route.path for route in health_routes()] == ["/health", "/lab/x/health"]
 
 

@@ -3,58 +3,32 @@
 import asyncio
 import json
 import socket as sockets
-import threading
-import time
 from contextlib import contextmanager
 
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 from websockets.sync.client import connect
 
-from lab.config import RunConfig
 from tests.alone import alone
+from tests.ui.serving import served, small_run, soon
 from ui.live.route import VIEWERS, Viewer, live_routes
 from ui.playground.route import OPEN, play_routes
-from ui.server import scheduler
 
-SMALL = RunConfig(data="blobs", data_options={"points": 120}, batch=24, per_class=4, steps=50)
 SETUP = {"do": "setup", "losses": [["ContrastiveLoss", {}]], "space": "plane", "normalise": True}
 PLACE = {"do": "place", "id": 1, "points": [[0.9, 0.3, 0], [-0.2, 0.8, 0], [0.7, -0.6, 1]], "selected": 0}
 
 
 @pytest.fixture
 def run():
-    made = scheduler().open(SMALL)
-    yield made
-    scheduler().close(made.token)
+    with small_run() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def host():
     """Both routes on a real server that soon notices a deaf end, by pings as Streamlit's own server does."""
-    with sockets.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    app = Starlette(routes=[*live_routes(), *play_routes()])
-    options = {"log_level": "error", "lifespan": "off", "ws": "websockets-sansio"}
-    pings = {"ws_ping_interval": 0.5, "ws_ping_timeout": 0.5}
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, **options, **pings))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield port
-    server.should_exit = True
-    thread.join(timeout=10)
-    assert not thread.is_alive(), "no task is left that the end of the server waits for"
-
-
-def soon(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    routes = [*live_routes(), *play_routes()]
+    with served(routes, ws_ping_interval=0.5, ws_ping_timeout=0.5) as address:
+        yield int(address.rpartition(":")[2])
 
 
 @contextmanager

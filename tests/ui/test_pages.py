@@ -5,14 +5,13 @@ import time
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab.run import Run
 from lab.settings import sentence
+from tests.ui.opening import ROOT, home, opened_at, runs_closed
 from ui.navigation import entries
 from ui.server import scheduler
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "pages").glob("*.py"))]
 LIGHT = {"data": "blobs", "blobs.points": "200", "batch": "32", "per_class": "4"}
 KINDS = ("slider", "select_slider", "selectbox", "number_input", "toggle", "checkbox")
@@ -20,19 +19,8 @@ KINDS = ("slider", "select_slider", "selectbox", "number_input", "toggle", "chec
 
 @pytest.fixture
 def opened():
-    before = {run.token for run in scheduler().runs}
-
-    def open_page(page, **query):
-        at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-        at.switch_page(page)
-        for key, value in {**LIGHT, **query}.items():
-            at.query_params[key] = value
-        return at.run()
-
-    yield open_page
-    for run in scheduler().runs:
-        if run.token not in before:
-            scheduler().close(run.token)
+    with runs_closed():
+        yield lambda page, **query: opened_at(Path(page).stem, {**LIGHT, **query})
 
 
 def ends(widget):
@@ -53,7 +41,7 @@ def healthy(at, what):
 
 
 def test_home_says_what_it_is_and_leads_to_every_page():
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at = home().run()
     healthy(at, "home")
     assert at.title[0].value == "Loss Lab"
     links = [link.proto.page for link in at.get("page_link")]

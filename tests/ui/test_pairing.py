@@ -1,31 +1,17 @@
 """The pairing controls of the Train page: what applies is shown, and what is chosen is what trains."""
 
 import time
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from tests.ui.opening import opened_at, runs_closed, said
 from ui.server import scheduler
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def opened():
-    before = {run.token for run in scheduler().runs}
-
-    def open_page(**query):
-        at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-        at.switch_page("pages/train.py")
-        for key, value in {"batch": "32", "per_class": "4", **query}.items():
-            at.query_params[key] = value
-        return at.run()
-
-    yield open_page
-    for run in scheduler().runs:
-        if run.token not in before:
-            scheduler().close(run.token)
+    with runs_closed():
+        yield lambda **query: opened_at("train", {"batch": "32", "per_class": "4", **query})
 
 
 def keys(at):
@@ -41,10 +27,6 @@ def run_of(at):
         assert time.monotonic() < deadline, f"{run}: {run.reason}"
         time.sleep(0.01)
     return run
-
-
-def said(at):
-    return " ".join(caption.value for caption in at.caption)
 
 
 def test_only_what_applies_is_shown_and_a_sentence_says_what_positives_are(opened):

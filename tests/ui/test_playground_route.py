@@ -9,7 +9,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from tests.ui.playing import Board, served
+from tests.ui.playing import Board
+from tests.ui.serving import served
 from ui.playground import route
 from ui.playground.route import OPEN, play_routes
 
@@ -19,7 +20,7 @@ SETUP = {"do": "setup", "losses": [["ContrastiveLoss", {}]], "space": "plane", "
 
 @pytest.fixture(scope="module")
 def host():
-    with served() as address:
+    with served(play_routes()) as address:
         yield address
 
 
@@ -176,6 +177,6 @@ def test_one_thread_serves_them_all(host):
 
 @pytest.mark.parametrize(("base", "paths"), [("", ["/play"]), ("lab/x", ["/play", "/lab/x/play"])])
 def test_the_route_exists_under_the_base_path_too(monkeypatch, base, paths):
-    monkeypatch.setattr("ui.live.route.streamlit_config.get_option", lambda name: base)
+    monkeypatch.setattr("ui.sockets.streamlit_config.get_option", lambda name: base)
     assert [one.path for one in play_routes()] == paths
     assert route.path() == paths[-1]

@@ -8,7 +8,9 @@ import torch
 from lab.playground.setup import offered
 from losslib import catalog
 from tests.oracles import oracle
-from tests.ui.playing import Board, served
+from tests.ui.playing import Board
+from tests.ui.serving import served
+from ui.playground.route import play_routes
 
 PLACEMENTS = 1000
 WAYS = (("plane", True), ("plane", False), ("circle", True))
@@ -18,7 +20,7 @@ UNKNOWN = ("SignalToNoiseRatioContrastiveLoss", "plane", False)
 
 @pytest.fixture(scope="module")
 def host():
-    with served() as address:
+    with served(play_routes()) as address:
         yield address
 
 

@@ -1,40 +1,28 @@
 """Presets in the app: cards on Home, and the recording on Train until it is trained."""
 
-from pathlib import Path
-
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab import presets
+from tests.ui.opening import home, opened_at, runs_closed
 from tests.ui.test_pages import healthy, wait
 from ui.navigation import entries
 from ui.server import scheduler
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
 def opened():
-    before = {run.token for run in scheduler().runs}
-
     def open_train(**query):
-        at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-        at.switch_page("pages/train.py")
-        for key, value in query.items():
-            at.query_params[key] = value
-        at.run()
+        at = opened_at("train", query)
         run = scheduler().get(at.session_state["run.token"])
         wait(lambda: run.state not in ("queued", "preparing"), run)
         return at, run
 
-    yield open_train
-    for run in scheduler().runs:
-        if run.token not in before:
-            scheduler().close(run.token)
+    with runs_closed():
+        yield open_train
 
 
 def test_every_preset_has_a_card_with_its_picture_and_link():
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at = home().run()
     healthy(at, "home")
     links = {link.proto.label: link.proto for link in at.get("page_link")}
     pictures = [block.proto.body for block in at.get("html") if "preset-picture" in block.proto.body]
@@ -49,14 +37,14 @@ def test_every_preset_has_a_card_with_its_picture_and_link():
 
 
 def test_home_says_that_a_link_changes_nothing_there():
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60)
+    at = home()
     at.query_params["loss"] = "NTXentLoss"
     at = at.run()
     assert ["`loss` in the link" in one.value for one in at.warning] == [True]
 
 
 def test_every_page_has_a_door_on_home_in_the_card_of_its_group():
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
+    at = home().run()
     assert not at.warning
     links = [link.proto.label for link in at.main if link.type == "page_link"]
     captions = [caption.value for caption in at.caption]

@@ -8,6 +8,7 @@ import segno
 from streamlit.testing.v1 import AppTest
 
 from lab.opened import as_file, open_run
+from tests.ui.opening import runs_closed
 from tests.ui.test_pages import LIGHT, healthy, wait
 from ui.server import scheduler
 from ui.sharing import qr_code
@@ -20,7 +21,6 @@ MARGIN = "ContrastiveLoss.neg_margin"
 @pytest.fixture
 def trained():
     """The page with a run that was trained to its end."""
-    before = {run.token for run in scheduler().runs}
 
     def train(**query):
         at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
@@ -36,10 +36,8 @@ def trained():
         wait(lambda: run.state == "finished", run)
         return at.run(), run
 
-    yield train
-    for run in scheduler().runs:
-        if run.token not in before:
-            scheduler().close(run.token)
+    with runs_closed():
+        yield train
 
 
 def named(at, label):

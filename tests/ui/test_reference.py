@@ -1,27 +1,15 @@
 """The Reference page: each loss opens whole, the index finds it, and a wrong link is told."""
 
-from pathlib import Path
-
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab.config import RunConfig
 from losslib import catalog, losses
+from tests.ui.opening import opened_at, said
 from ui.reference import matching, train_settings
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def opened(**query):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/reference.py")
-    for key, value in query.items():
-        at.query_params[key.replace("_", ".", 1)] = value
-    return at.run()
-
-
-def page_text(at):
-    return " ".join(element.value for kind in ("markdown", "caption") for element in at.get(kind))
+    return opened_at("reference", {key.replace("_", ".", 1): value for key, value in query.items()})
 
 
 def test_every_loss_opens_whole():
@@ -32,7 +20,7 @@ def test_every_loss_opens_whole():
         assert not at.error, name
         assert not at.warning, name
         assert at.latex[0].value.strip("$\n ") == cls.equation, name
-        text = page_text(at)
+        text = said(at)
         assert cls.paper.url in text
         assert all(f"`{option}`" in text for option in (*cls.required, *cls.params)), name
         assert "At the edges" in [one.value for one in at.subheader]

@@ -1,50 +1,33 @@
 """The WebSocket route: whom it lets in, what it sends, and when it closes."""
 
 import json
-import socket as sockets
 import struct
-import threading
-import time
 from contextlib import ExitStack, suppress
 
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect as open_socket
 
-from lab.config import RunConfig
+from tests.ui.serving import SMALL, served, small_run, soon
 from ui.live.feed import Feed
-from ui.live.route import MAX_VIEWERS, Allowance, base_path, live_routes, read
+from ui.live.route import MAX_VIEWERS, live_routes, read
 from ui.server import scheduler
+from ui.sockets import Allowance, base_path
 
-SMALL = RunConfig(data="blobs", data_options={"points": 120}, batch=24, per_class=4, steps=50)
 HELLO, FRAME, STATE = 1, 2, 3
 
 
 @pytest.fixture
 def run():
-    made = scheduler().open(SMALL)
-    yield made
-    scheduler().close(made.token)
+    with small_run() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def host():
     """A real server with the route alone, as host and port."""
-    with sockets.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    app = Starlette(routes=live_routes())
-    options = {"log_level": "error", "lifespan": "off", "ws": "websockets-sansio"}
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, **options))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(timeout=10)
+    with served(live_routes()) as address:
+        yield address
 
 
 def messages(packet):
@@ -101,13 +84,6 @@ def closing_code(socket):
 def drain(socket):
     while True:
         socket.recv(timeout=30)
-
-
-def soon(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +240,7 @@ def test_an_error_in_what_is_sent_ends_the_view_and_stands_in_the_log(host, run,
 
 def test_allowance_is_a_rate_with_a_burst(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("ui.live.route.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("ui.sockets.time.monotonic", lambda: now[0])
     allowance = Allowance(rate=10, burst=3)
     assert [allowance.take() for _ in range(4)] == [True, True, True, False]
     now[0] = 0.3  # three more, one of which pays for the refused one
@@ -275,7 +251,7 @@ def test_allowance_is_a_rate_with_a_burst(monkeypatch):
     ("base", "paths"), [("", ["/live/{token}"]), ("lab/x", ["/live/{token}", "/lab/x/live/{token}"])]
 )
 def test_the_route_exists_under_the_base_path_too(monkeypatch, base, paths):
-    monkeypatch.setattr("ui.live.route.streamlit_config.get_option", lambda name: base)
+    monkeypatch.setattr("ui.sockets.streamlit_config.get_option", lambda name: base)
     assert [route.path for route in live_routes()] == paths
     assert base_path() == ("/" + base if base else "")
 

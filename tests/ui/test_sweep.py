@@ -2,17 +2,15 @@
 
 import re
 import time
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab.config import RunConfig
 from lab.sweep import example
+from tests.ui.opening import button, opened_at, said
 from ui import sweep
 from ui.choice import desk
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
     "sweep.data": "blobs",
     "sweep.blobs.points": "200",
@@ -24,19 +22,7 @@ SMALL = {
 
 
 def opened(query):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/sweep.py")
-    for key, value in query.items():
-        at.query_params[key] = value
-    return at.run()
-
-
-def button(at, label):
-    return next((one for one in at.button if one.label == label), None)
-
-
-def said(at):
-    return " ".join(one.value for kind in ("markdown", "caption", "info") for one in at.get(kind))
+    return opened_at("sweep", query)
 
 
 def pictures(at):
@@ -114,10 +100,7 @@ def test_what_a_sweep_finds_is_shown_and_stays_when_a_control_changes():
 
 
 def test_a_link_may_name_several_losses():
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/sweep.py")
-    at.query_params["sweep.losses"] = ["SupConLoss", "CircleLoss"]
-    at = at.run()
+    at = opened({"sweep.losses": ["SupConLoss", "CircleLoss"]})
     assert not at.warning
     assert at.get_by_key("sweep.losses").value == ["SupConLoss", "CircleLoss"]
     assert "12 runs, 2400 steps together." in said(at)

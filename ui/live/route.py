@@ -5,31 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import secrets
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
-from streamlit import config as streamlit_config
+from starlette.websockets import WebSocket
 
 from lab.asked import Question
 from losslib.errors import ParameterError
 from ui.live.feed import Feed
 from ui.server import scheduler
+from ui.sockets import POLICY, Allowance, Guarded, base_path, same_origin
 
 if TYPE_CHECKING:
     from lab.scheduler import LiveRun
 
 PATH = "/live/{token}"
-NO_SUCH_RUN, POLICY, TOO_BIG = 4404, 1008, 1009
+NO_SUCH_RUN = 4404
 MAX_MESSAGE = 256
 MAX_VIEWERS = 4
-# An honest client acknowledges each frame and presses a key now and then.
-MESSAGES_PER_SECOND, MESSAGE_BURST = 120.0, 240.0
 FRAME_SECONDS = 1 / 30
 STATE_SECONDS = 0.2
 MORE_STEPS = 300
@@ -40,13 +36,6 @@ QUESTIONS = ("batch", "why")
 LARGEST_POINT = 1_000_000
 
 VIEWERS: Counter[str] = Counter()
-_LOG = logging.getLogger("lab")
-
-
-def base_path() -> str:
-    """The path under which the server is mounted, "" or "/name"."""
-    base = str(streamlit_config.get_option("server.baseUrlPath") or "").strip("/")
-    return f"/{base}" if base else ""
 
 
 def path_of(token: str) -> str:
@@ -57,12 +46,6 @@ def path_of(token: str) -> str:
 def live_routes() -> list[WebSocketRoute]:
     """The route at the root and, if there is one, under the base path: proxies differ in what they strip."""
     return [WebSocketRoute(base + PATH, live) for base in dict.fromkeys(("", base_path()))]
-
-
-def same_origin(socket: WebSocket) -> bool:
-    """Whether the page that opens the socket came from this very server."""
-    origin, host = socket.headers.get("origin"), socket.headers.get("host")
-    return bool(origin and host and urlsplit(origin).netloc.lower() == host.lower())
 
 
 def command(run: LiveRun, name: str) -> None:
@@ -85,22 +68,6 @@ def command(run: LiveRun, name: str) -> None:
         run.phase()
 
 
-class Allowance:
-    """A token bucket: `rate` messages a second, `burst` at once."""
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self.rate, self.burst, self.left = rate, burst, burst
-        self.last = time.monotonic()
-
-    def take(self) -> bool:
-        """Whether one more message is within the allowance."""
-        now = time.monotonic()
-        self.left = min(self.burst, self.left + (now - self.last) * self.rate)
-        self.last = now
-        self.left -= 1
-        return self.left >= 0
-
-
 async def live(socket: WebSocket) -> None:
     """One viewer of one run."""
     if not same_origin(socket):
@@ -117,16 +84,16 @@ async def live(socket: WebSocket) -> None:
         await Viewer(socket, run).serve()
 
 
-class Viewer:
+class Viewer(Guarded):
     """One socket: a sender that waits for acknowledgements and a receiver that checks what comes in."""
 
     def __init__(self, socket: WebSocket, run: LiveRun) -> None:
-        self.socket, self.run = socket, run
+        super().__init__(socket, MAX_MESSAGE)
+        self.run = run
         self.id = secrets.token_hex(8)
         self.feed = Feed(run, viewer=self.id)
         self.wake = asyncio.Event()
         self.acknowledged = True
-        self.allowance = Allowance(MESSAGES_PER_SECOND, MESSAGE_BURST)
         self.questions = Allowance(QUESTIONS_PER_SECOND, QUESTION_BURST)
 
     async def serve(self) -> None:
@@ -140,15 +107,9 @@ class Viewer:
         unsubscribe = self.run.subscribe(news)
         self.run.attach(self.id)
         VIEWERS[self.run.token] += 1
-        sender = asyncio.create_task(self.send())
-        receiver = asyncio.create_task(self.receive())
         try:
-            await asyncio.wait({sender, receiver}, return_when=asyncio.FIRST_COMPLETED)
+            await self.until_one_ends(self.send(), self.receive())
         finally:
-            for task in (sender, receiver):
-                task.cancel()
-            for error in await asyncio.gather(sender, receiver, return_exceptions=True):
-                self.report(error)
             VIEWERS[self.run.token] -= 1
             unsubscribe()
             self.run.detach(self.id)
@@ -182,17 +143,7 @@ class Viewer:
 
     async def receive(self) -> None:
         """Acknowledgements and commands; anything else, too much or too big closes the socket."""
-        while True:
-            message = await self.socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return None
-            text = message.get("text")
-            if text is None:
-                return await self.refuse(POLICY, "text messages only")
-            if len(text) > MAX_MESSAGE:
-                return await self.refuse(TOO_BIG, "message too big")
-            if not self.allowance.take():
-                return await self.refuse(POLICY, "too many messages")
+        async for text in self.texts():
             name = read(text)
             if name == "ack":
                 self.acknowledged = True
@@ -208,18 +159,8 @@ class Viewer:
                 if self.questions.take():
                     self.run.ask(self.id, question)
             else:
-                return await self.refuse(POLICY, "unknown message")
-
-    def report(self, error: Any) -> None:
-        """Logs what ended a view whose both sides were still there."""
-        there = {self.socket.client_state, self.socket.application_state} == {WebSocketState.CONNECTED}
-        if there and isinstance(error, Exception) and not isinstance(error, (WebSocketDisconnect, OSError)):
-            _LOG.error("a view of %r ended with an error", self.run, exc_info=error)
-
-    async def refuse(self, code: int, reason: str) -> None:
-        """Closes the socket with a reason."""
-        with contextlib.suppress(RuntimeError):
-            await self.socket.close(code, reason)
+                await self.refuse(POLICY, "unknown message")
+                return
 
 
 def asked(text: str) -> Question | None:

@@ -19,7 +19,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from losslib.errors import ParameterError
-from ui.live.route import POLICY, TOO_BIG, Allowance, base_path, same_origin
+from ui.sockets import POLICY, Guarded, base_path, same_origin
 
 if TYPE_CHECKING:
     from lab.playground.region import Region
@@ -30,8 +30,6 @@ PATH = "/play"
 BUSY, FAILED = 1013, 1011  # the standard codes for "try again later" and for a failure of the server
 MAX_MESSAGE = 2048
 MAX_SOCKETS = 200
-# An honest client sends the next placement when the last is answered, at most once a picture.
-MESSAGES_PER_SECOND, MESSAGE_BURST = 120.0, 240.0
 SLICE = 0.008  # seconds of searching between two looks at what else there is to do
 
 OPEN: set[Player] = set()
@@ -76,46 +74,30 @@ async def play(socket: WebSocket) -> None:
         OPEN.discard(player)
 
 
-class Player:
+class Player(Guarded):
     """One socket: a receiver that checks and keeps the newest wish, and a worker that answers it."""
 
     def __init__(self, socket: WebSocket) -> None:
-        self.socket = socket
+        super().__init__(socket, MAX_MESSAGE)
         self.setup: Setup | None = None
         self.wish: dict[str, Any] | None = None
         self.wanted: dict[str, Any] | None = None  # the places of a region, once nothing else is to do
         self.searches: list[tuple[int, int, int, Region]] = []
         self.newest = 0  # counts what came in: a search of an older placement is worthless
         self.wake = asyncio.Event()
-        self.allowance = Allowance(MESSAGES_PER_SECOND, MESSAGE_BURST)
 
     async def serve(self) -> None:
         """Until either side ends it."""
-        tasks = {asyncio.create_task(self.receive()), asyncio.create_task(self.answer())}
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await self.until_one_ends(self.receive(), self.answer())
 
     async def receive(self) -> None:
         """What comes in; what is wrong, too much or too big closes the socket."""
-        while True:
-            message = await self.socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return None
-            text = message.get("text")
-            if text is None:
-                return await self.refuse(POLICY, "text messages only")
-            if len(text) > MAX_MESSAGE:
-                return await self.refuse(TOO_BIG, "message too big")
-            if not self.allowance.take():
-                return await self.refuse(POLICY, "too many messages")
+        async for text in self.texts():
             try:
                 await self.take(read(text))
             except ParameterError as error:
-                return await self.refuse(POLICY, str(error))
+                await self.refuse(POLICY, str(error))
+                return
             self.wake.set()
 
     async def take(self, message: dict[str, Any]) -> None:
@@ -178,11 +160,6 @@ class Player:
         """One answer as text."""
         with contextlib.suppress(RuntimeError):  # it may have closed meanwhile
             await self.socket.send_text(json.dumps(found, separators=(",", ":"), allow_nan=False))
-
-    async def refuse(self, code: int, reason: str) -> None:
-        """Closes the socket with a reason, which may have 123 bytes."""
-        with contextlib.suppress(RuntimeError):
-            await self.socket.close(code, reason.encode()[:120].decode(errors="ignore"))
 
 
 async def compute(function: Any, *arguments: Any) -> Any:
