@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lab.checkpoints import Checkpoints
@@ -10,6 +10,7 @@ from lab.config import RunConfig
 from lab.fork import Fork, forked
 from lab.glances import Glances
 from lab.inquiry import Inquired
+from lab.shelf import Shelf
 from losslib.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -41,9 +42,16 @@ class Former(NamedTuple):
     marks: tuple[Mark, ...]
     checkpoints: Checkpoints
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of its recording and its checkpoints; data and a recording that is shown are shared."""
+        frames = self.recording.frames if self.recording is not None and self.shown is None else []
+        held = sum(f.nbytes + (0 if f.embeddings is None else f.embeddings.nbytes) for f in frames)
+        return held + sum(one.nbytes for one in self.checkpoints.kept)
+
 
 class Kept(Inquired):
-    """A run that can be continued from any of its frames, and whose former self can be brought back.
+    """A run that can be continued from any of its frames, and whose former selves can be brought back.
 
     Attributes:
         checkpoints: where it stood at a few of its steps.
@@ -56,15 +64,20 @@ class Kept(Inquired):
         self.checkpoints = Checkpoints()
         self._fork: Fork | None = None
         self._ordered: tuple[Fork, Checkpoints] | None = None
-        self._former: Former | None = None
+        self._shelf: Shelf[Former] = Shelf()
 
     @property
-    def has_former(self) -> bool:
-        """Whether there is a former run that `bring_back` shows again."""
-        return self._former is not None
+    def formers(self) -> int:
+        """How many former runs `bring_back` shows again, one after the other."""
+        return len(self._shelf.former)
+
+    @property
+    def laters(self) -> int:
+        """How many runs that `bring_back` left `bring_forward` shows again."""
+        return len(self._shelf.later)
 
     def continue_from(self, step: int, values: Mapping[str, Any]) -> None:
-        """Go on from a frame with these knobs; what came after it is kept as the former run.
+        """Go on from a frame with these knobs; what came after it is kept as a former run.
 
         The steps up to there are made again, from the last checkpoint before it; then it trains on.
 
@@ -90,15 +103,24 @@ class Kept(Inquired):
         self.reset(config)
 
     def bring_back(self) -> None:
-        """Show the former run again, as it stood; the present one goes."""
+        """Show the last former run again, as it stood; the present one comes forward again."""
+        self._exchange(self._shelf.back)
+
+    def bring_forward(self) -> None:
+        """Take the last `bring_back` back."""
+        self._exchange(self._shelf.forward)
+
+    def _exchange(self, other: Callable[[Former | None], Former | None]) -> None:
         with self._lock:
-            former = self._former
-            if former is None or self.state == "closed":
+            if self.state == "closed":
+                return
+            present = self._run is not None or self._shown is not None
+            former = other(self._standing() if present else None)
+            if former is None:
                 return
             lives_on = (former.shown is None) == (self._shown is None)
             self.sign_of_life()
-            self._life += 1
-            self._former = self._fork = None
+            self._fork, self._life = None, self._life + 1
             self._run, self._shown, self._config, self._total = former[:4]
             self.step, self.recording, self.data = former.step, former.recording, former.data
             self.probe, self.marks, self.checkpoints = former.probe, former.marks, former.checkpoints
@@ -111,8 +133,8 @@ class Kept(Inquired):
         self._scheduler.wake()
 
     def _begun_again(self, former: Former | None) -> None:
-        """What was trained or shown until now becomes the one former run."""
-        self._former = former or self._former
+        """What was trained or shown until now becomes the last of the former runs."""
+        self._shelf.put(former)
         self._fork, self.checkpoints = None, Checkpoints()
         ordered, self._ordered = self._ordered, None
         if ordered is not None and ordered[0].config is self._config:
@@ -121,13 +143,18 @@ class Kept(Inquired):
 
     def _let_go(self) -> None:
         """Nothing is kept any more: the run is closed."""
-        self._fork = self._former = None
+        self._fork = None
+        self._shelf.clear()
         self.checkpoints = Checkpoints()
 
     def _as_it_stands(self) -> Former | None:
         """The run to come back to; None where nothing was trained or shown yet."""
         if self.state in ("queued", "preparing", "closed", "failed") or not (self.step or self._shown):
             return None
+        return self._standing()
+
+    def _standing(self) -> Former:
+        """The run as it is now, at rest."""
         state = "paused" if self.state == "running" else self.state
         return Former(
             self._run,

@@ -20,8 +20,8 @@ EXACT_DISTANCE = """
 class ExactDistance(distances.LpDistance):
     \"\"\"Distances from differences in double precision; by default near points lose digits.\"\"\"
 
-    def normalize(self, embeddings, dim=1, **kwargs):
-        return super().normalize(embeddings.double(), dim, **kwargs)
+    def maybe_normalize(self, embeddings, dim=1, **kwargs):
+        return super().maybe_normalize(embeddings.double(), dim, **kwargs)
 
     def compute_mat(self, query_emb, ref_emb):
         first, second = query_emb.double(), (query_emb if ref_emb is None else ref_emb).double()

@@ -1,4 +1,4 @@
-"""Taking back the last change on the Train page: a setting, or the run that took the place of another."""
+"""Taking back, one by one, what was changed on the Train page, and doing it again: settings, whole runs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from ui.page import ENTERED
 from ui.session import SHOWN, change, present_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from lab.scheduler import LiveRun
 
-HISTORY, SEEN, QUIET = "undo.history", "undo.seen", "undo.quiet"
+HISTORY, UNDONE = "undo.history", "undo.undone"
+SEEN, QUIET = "undo.seen", "undo.quiet"
 MOST = 50
 ONE_TURN = 1.5  # seconds within which a slider's steps count as one change
 FORMER = "the run before this one"
 
 
 class Change(NamedTuple):
-    """One thing that can be taken back.
+    """One thing that can be taken back, or done again.
 
     what: in words, as it follows "Takes back".
-    before: values of the controls until then.
+    before: values of the controls until then; of one that was taken back, from then on.
     run: whether a run took the place of another.
     key: of the control that changed.
     at: when, in seconds.
@@ -55,28 +56,41 @@ def note(found: Mapping[str, str]) -> None:
     if not changed:
         return
     if st.session_state.get(ENTERED):  # another link: what was changed before it is another story
-        st.session_state[HISTORY] = []
+        st.session_state[HISTORY] = st.session_state[UNDONE] = []
         return
     key, history, when = changed[0], st.session_state.get(HISTORY, []), time.monotonic()
     last = history[-1] if history else None
     if last is not None and last.key == key and when - last.at < ONE_TURN:
         st.session_state[HISTORY] = [*history[:-1], last._replace(at=when)]
+        st.session_state[UNDONE] = []
     else:
         push(Change(f"{title(key)} from {spelled(seen[key])}", seen, key=key, at=when))
 
 
 def note_run(what: str) -> None:
-    """A run took the place of another, which can be brought back; an earlier one cannot any more."""
+    """A run took the place of another, which can be brought back."""
     run = present_run()
-    if run is None or not run.has_former:
-        return
-    st.session_state[HISTORY] = [one for one in st.session_state.get(HISTORY, []) if not one.run]
-    push(Change(what, st.session_state.get(SEEN, {}), run=True))
+    if run is not None and run.formers:
+        push(Change(what, st.session_state.get(SEEN, {}), run=True))
+        st.session_state[HISTORY] = possible(st.session_state[HISTORY], run.formers)
 
 
 def push(one: Change) -> None:
-    """The newest change."""
+    """The newest change; what was taken back before it cannot be done again."""
     st.session_state[HISTORY] = [*st.session_state.get(HISTORY, []), one][-MOST:]
+    st.session_state[UNDONE] = []
+
+
+def possible(history: list[Change], runs: int) -> list[Change]:
+    """The history without the oldest changes of a run, where no more than so many runs are kept."""
+    gone = sum(one.run for one in history) - runs
+    kept = []
+    for one in history:
+        if one.run and gone > 0:
+            gone -= 1
+        else:
+            kept.append(one)
+    return kept
 
 
 def title(key: str) -> str:
@@ -95,31 +109,54 @@ def spelled(value: Any) -> str:
 
 
 def button(run: LiveRun) -> None:
-    """Undo, which says what it takes back."""
-    history = st.session_state.get(HISTORY, [])
-    what = history[-1].what if history else FORMER if run.has_former else ""
+    """Undo and Redo, which say what they do."""
+    history = possible(st.session_state.get(HISTORY, []), run.formers)
+    what = history[-1].what if history else FORMER if run.formers else ""
     told = f"Takes back: {what}." if what else "Nothing was changed yet."
-    if (history and history[-1].run) or (not history and run.has_former):
-        told += " The former run comes back as it stood; the present one goes."
+    if (history and history[-1].run) or (not history and run.formers):
+        told += " The former run comes back as it stood; Redo brings the present one back."
     elif what:
         told += " The run goes on: a knob is turned back from the next step on."
     st.button("Undo", key="undo", on_click=take_back, disabled=not what, help=told, shortcut="Ctrl+Z")
+    undone = possible(st.session_state.get(UNDONE, []), run.laters)
+    again = f"Does again: {undone[-1].what}." if undone else "Nothing was taken back."
+    st.button("Redo", key="redo", on_click=do_again, disabled=not undone, help=again, shortcut="Ctrl+Shift+Z")
 
 
 def take_back() -> None:
     """The last change, undone."""
     run, history = present_run(), list(st.session_state.get(HISTORY, []))
-    last = history.pop() if history else Change(FORMER, {}, run=True)
-    st.session_state[HISTORY] = history
     if run is None:
         return
-    if last.run:
-        run.bring_back()
+    history = possible(history, run.formers)
+    last = history.pop() if history else Change(FORMER, {}, run=True)
+    st.session_state[HISTORY] = history
+    undone = last._replace(before=turned(run, last, run.bring_back))
+    st.session_state[UNDONE] = [*st.session_state.get(UNDONE, []), undone]
+
+
+def do_again() -> None:
+    """The change that was taken back last, made again."""
+    run, undone = present_run(), list(st.session_state.get(UNDONE, []))
+    if run is None or not (undone := possible(undone, run.laters)):
+        return
+    last = undone.pop()
+    st.session_state[UNDONE] = undone
+    made = last._replace(before=turned(run, last, run.bring_forward), at=0.0)
+    st.session_state[HISTORY] = [*st.session_state.get(HISTORY, []), made]
+
+
+def turned(run: LiveRun, one: Change, exchange: Callable[[], None]) -> dict[str, Any]:
+    """Gives controls and run what the change holds; returns what the controls had."""
+    had = {key: st.session_state.get(key) for key in one.before}
+    if one.run:
+        exchange()
         st.session_state[SHOWN] = None
     knobs = {LEARNING_RATE, *(f"{run.config.loss}.{name}" for name in live_options(run.config.loss))}
-    for key, value in last.before.items():
+    for key, value in one.before.items():
         if st.session_state.get(key) != value:
             st.session_state[key] = value
-            if key in knobs and not last.run:
+            if key in knobs and not one.run:
                 change(key)
     st.session_state[QUIET] = True
+    return had

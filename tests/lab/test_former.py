@@ -3,6 +3,7 @@
 import pytest
 
 from lab.config import Event
+from lab.shelf import Shelf
 from losslib.errors import ParameterError
 from tests.lab.turning import made, opened, turns
 
@@ -53,12 +54,12 @@ def test_on_the_way_it_says_how_far_it_has_come(played, clock):
 def test_the_former_run_comes_back_with_all_its_frames(played):
     scheduler, run = played
     before, config = told(run), run.config
-    assert not run.has_former
+    assert run.formers == 0
     run.continue_from(20, {"lr": 0.01})
     turns(scheduler, 100)
     assert told(run) != before
     run.bring_back()
-    assert (run.state, run.step, run.config, run.has_former) == ("paused", 40, config, False)
+    assert (run.state, run.step, run.config, run.formers) == ("paused", 40, config, 0)
     assert told(run) == before
     run.play()
     turns(scheduler, 60)
@@ -71,7 +72,7 @@ def test_reset_can_be_taken_back_but_there_is_nothing_to_bring_back_at_step_0(cl
     run = opened(scheduler, small())
     run.reset(small(seed=3))
     turns(scheduler, 3)
-    assert not run.has_former
+    assert run.formers == 0
     run.advance(2)
     turns(scheduler, 5)
     run.reset(small(dim=8))
@@ -112,16 +113,61 @@ def test_a_step_without_a_frame_and_the_last_one_are_refused(played):
     with pytest.raises(ParameterError, match="no frame of step 0"):
         run.continue_from(0, {})
     assert run.step == 40
-    assert not run.has_former
+    assert run.formers == 0
 
 
-def test_what_is_kept_is_one_former_run(played, small):
+def test_several_former_runs_come_back_and_forward_again(played, small):
     scheduler, run = played
-    run.reset(small(seed=1))
-    turns(scheduler, 3)
-    run.advance(1)
-    turns(scheduler, 5)
-    run.reset(small(seed=2))
+    whole = run.recording
+    for seed in (1, 2):
+        run.reset(small(seed=seed))
+        turns(scheduler, 3)
+        run.advance(seed)
+        turns(scheduler, 5)
+    assert (run.formers, run.laters) == (2, 0)
+    run.bring_back()
+    assert (run.config.seed, run.step, run.formers, run.laters) == (1, 1, 1, 1)
+    run.bring_back()
+    assert (run.config.seed, run.step, run.formers, run.laters) == (0, 40, 0, 2)
+    assert run.recording is whole
+    run.bring_back()  # there is nothing before it
+    assert run.step == 40
+    run.bring_forward()
+    run.bring_forward()
+    assert (run.config.seed, run.step, run.formers, run.laters) == (2, 2, 2, 0)
+    run.play(until=5)
+    turns(scheduler, 10)
+    assert (run.state, run.step) == ("paused", 5), "what came forward trains on"
+    run.bring_back()
+    run.reset(small(seed=7))
+    assert run.laters == 0, "another run ends what was later"
+    assert run.formers == 2
+
+
+def test_a_reset_that_was_taken_back_comes_forward_at_step_0(played, small):
+    scheduler, run = played
+    run.reset(small(seed=4))
     turns(scheduler, 3)
     run.bring_back()
-    assert (run.config.seed, run.has_former) == (1, False)
+    assert (run.step, run.laters) == (40, 1)
+    run.bring_forward()
+    assert (run.state, run.step, run.config.seed, run.formers) == ("ready", 0, 4, 1)
+
+
+class Kept:
+    def __init__(self, name, nbytes):
+        self.name, self.nbytes = name, nbytes
+
+
+def test_the_furthest_goes_when_there_is_no_room():
+    shelf = Shelf(most=3, room=100)
+    for name in "abcd":
+        shelf.put(Kept(name, 10))
+    assert [one.name for one in shelf.former] == ["b", "c", "d"]
+    shelf.put(Kept("e", 95))
+    assert [one.name for one in shelf.former] == ["e"]
+    shelf.put(Kept("f", 500))
+    assert [one.name for one in shelf.former] == ["f"], "one stays, whatever its size"
+    assert shelf.back(Kept("g", 1)).name == "f"
+    assert shelf.forward(None).name == "g"
+    assert (shelf.former, shelf.later) == ([], []), "what was there cannot be had again"

@@ -65,10 +65,12 @@ def test_the_script_repeats_the_recording(spelling, kind, small, finished, monke
     script = (losslib_script if spelling == "ours" else pml_script)(config, recording)
     printed, last = losses_printed(script.code, monkeypatch)
     assert list(printed) == list(range(21))
+    # the gradient of a Euclidean distance turns about between near points, and hinges open and close
+    close = 3 * CLOSE if kind.startswith("Euclidean") else CLOSE
     for frame in recording.frames:
-        assert printed[frame.step] == pytest.approx(frame.loss, rel=CLOSE, abs=CLOSE)
+        assert printed[frame.step] == pytest.approx(frame.loss, rel=close, abs=close)
     assert last.startswith("largest difference from the recording in 16 losses: ")
-    assert float(last.rpartition(" ")[2]) < CLOSE
+    assert float(last.rpartition(" ")[2]) < close
 
 
 def test_it_runs_by_itself_and_takes_another_number_of_steps(small, finished, tmp_path):

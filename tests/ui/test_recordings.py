@@ -78,6 +78,36 @@ def test_continue_from_a_scrubbed_step_with_another_margin_and_undo(trained):
     assert run.config.events == ()
     assert at.get_by_key(MARGIN).value == 1.0
     assert named(at, "Undo").disabled
+    assert "negative margin from 1" in named(at, "Redo").proto.help
+    press(at, "Redo")
+    assert at.get_by_key(MARGIN).value == 0.5
+    press(at, "Redo")
+    assert [tuple(event) for event in run.config.events] == [(6, "neg_margin", 0.5)]
+    assert run.recording.curves()["loss"].tolist() == others.tolist()
+    assert named(at, "Redo").disabled
+
+
+def test_several_runs_are_taken_back_and_done_again_until_something_new_begins(trained):
+    at, run = trained()
+    for dim in (8, 3):
+        at.get_by_key("dim").set_value(dim).run()
+        press(at, "Start a new run with these")
+        wait(lambda: run.state == "ready", run)
+        press(at, "Step")
+        wait(lambda: run.step == 1 and run.state == "paused", run)
+        at.run()
+    for dim, step in ((8, 1), (8, 1), (2, 12)):
+        press(at, "Undo")
+        assert (run.config.dim, run.step) == (dim, step)
+    press(at, "Undo")
+    assert named(at, "Undo").disabled
+    assert at.get_by_key("dim").value == 2
+    for dim, value in ((2, 8), (8, 8), (8, 3), (3, 3)):
+        press(at, "Redo")
+        assert (run.config.dim, at.get_by_key("dim").value) == (dim, value)
+    press(at, "Undo")
+    at.get_by_key("lr").set_value(0.01).run()
+    assert named(at, "Redo").disabled, "a new change ends what was taken back"
 
 
 def test_undo_turns_a_knob_back_and_the_run_goes_on(trained):
