@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+import torch
 
 from losslib.check import audit
 from losslib.params import Boolean, Choice, Either
+from tests.contract.every_audit import Case, cases
 from tests.contract.registered import NAMES, build, catalog, label_of
 from tests.oracles import oracle
 
@@ -55,3 +57,33 @@ def test_most_checks_apply(name: str) -> None:
     report = audit(catalog.get(name)())
     passed = sum(check.status == "passed" for check in report.checks)
     assert passed >= 27, str(report)
+
+
+EVERY_CASE = list(cases(list(catalog.losses())))
+
+
+@pytest.mark.parametrize("case", EVERY_CASE[7::40], ids=lambda case: f"{case.name}-{label_of(case.options)}")
+def test_a_registered_loss_passes_with_an_option_at_an_end_of_its_range(case: Case) -> None:
+    report = case.audit(seed=1)
+    assert report is None or report.failed == (), str(report)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "seed", "check", "status"),
+    [
+        ("AngularLoss", {"alpha": 60.0}, 0, "autocast", "passed"),  # its backward pass overflows float16
+        ("BarlowTwinsLoss", {}, 1, "half precision", "passed"),  # both sides get the same second view
+        ("ContrastiveLoss", {"neg_margin": 0.0}, 0, "negative pairs", "skipped"),
+        ("ContrastiveLoss", {}, 0, "negative pairs", "passed"),
+        ("CosineEmbeddingLoss", {"margin": 0.9}, 0, "negative pairs", "skipped"),
+        ("HistogramLoss", {"num_bins": 200}, 1, "negative pairs", "passed"),  # falls between the points
+        ("IntraPairVarianceLoss", {"pos_eps": 0.0}, 0, "positive pairs", "skipped"),
+        ("ManifoldLoss", {}, 2, "double backward", "passed"),  # a hinge opens within the step
+    ],
+)
+def test_extreme_options_and_other_batches(
+    name: str, options: dict[str, Any], seed: int, check: str, status: str
+) -> None:
+    torch.manual_seed(0)
+    found = audit(build(name, options), seed=seed, only=[check])[check]
+    assert found.status == status, found

@@ -13,7 +13,7 @@ class Portion(NamedTuple):
     """Inputs of one property."""
 
     name: str
-    count: int
+    inputs: int
     seed: int
 
 
@@ -33,4 +33,4 @@ def portions(names: list[str], inputs: int, start: int) -> list[Portion]:
 
 def of(portion: Portion) -> tuple[Portion, str | None, int]:
     """The portion, its counterexample or None, and the inputs tried."""
-    return portion, *run(properties()[portion.name], portion.count, portion.seed)
+    return portion, *run(properties()[portion.name], portion.inputs, portion.seed)

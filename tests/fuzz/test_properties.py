@@ -31,11 +31,11 @@ def test_a_property_that_does_not_hold_is_found() -> None:
 def test_a_long_run_is_cut_into_portions_of_all_properties() -> None:
     names = [*properties()]
     cut = portions(names, 240_000, 7)
-    counts = {name: sum(one.count for one in cut if one.name == name) for name in names}
+    counts = {name: sum(one.inputs for one in cut if one.name == name) for name in names}
     assert abs(sum(counts.values()) - 240_000) < len(names)
     assert [one.name for one in cut[: len(names)]] == names
     assert len({one.seed for one in cut}) == len(cut)
-    assert max(one.count for one in cut) == PORTION
+    assert max(one.inputs for one in cut) == PORTION
 
 
 def test_the_command_counts_its_inputs(capsys: pytest.CaptureFixture[str]) -> None:
