@@ -203,11 +203,7 @@ def heading(subject: Subject) -> None:
         st.warning(plain(sentence(said)))
     cls = subject.cls
     st.markdown(f"**{cls.title}.** {cls.summary}")
-    with st.container(key="anatomy-equation"):
-        st.html(
-            "<style>.st-key-anatomy-equation .katex-display { overflow-x: auto; overflow-y: hidden; }</style>"
-        )
-        st.latex(cls.equation)
+    st.latex(cls.equation)
 
 
 def knobs(subject: Subject) -> tuple[Subject, float]:

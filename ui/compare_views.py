@@ -222,8 +222,8 @@ def listing(found: Sequence[Moved], recording: Recording, letters: tuple[str, st
             names_[one.neighbour_second],
         )
         rows.append(f"<tr>{picture}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    empty = "<th></th>" if images is not None else ""
-    titles = ("", "sample", "class", "moved", *(f"nearest on {letter}" for letter in letters))
-    head = empty + "".join(f"<th>{title}</th>" for title in titles)
+    shown = "<th>picture</th>" if images is not None else ""
+    titles = ("place", "sample", "class", "moved", *(f"nearest on {letter}" for letter in letters))
+    head = shown + "".join(f"<th>{title}</th>" for title in titles)
     style = "width:100%;font-size:0.9rem;border-collapse:collapse;text-align:left"
     return f'<div style="overflow-x:auto"><table style="{style}"><tr>{head}</tr>{"".join(rows)}</table></div>'

@@ -27,6 +27,11 @@ STYLE = """
 .stApp textarea:focus-visible { outline-offset: -2px; }
 .js-plotly-plot .main-svg text:not(.hoverlayer *) { fill: currentColor !important; }
 .stCode pre, .stCode pre code { white-space: pre-wrap !important; }
+.stCode .token { color: light-dark(#005a9e, #7cc4f5) !important; }
+.stCode .token:is(.operator, .punctuation) { color: inherit !important; }
+.stCode .token:is(.number, .boolean, .string) { color: light-dark(#9a4a00, #f5b26b) !important; }
+kbd { color: inherit !important; opacity: 0.8 !important; }
+.katex-display { overflow: auto hidden; padding: 0.5rem 4px; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3rem 1rem 2rem; }
   [data-testid="stExpandSidebarButton"] { width: auto; }

@@ -21,7 +21,6 @@ EVERY, FIRST = "all", "ContrastiveLoss"
 STYLE = """
 .st-key-reference-list { max-height: 70rem; overflow-y: auto; }
 .st-key-reference-list button { text-align: left; justify-content: flex-start; }
-.st-key-reference-shown .katex-display { overflow-x: auto; overflow-y: hidden; padding: 0.3rem 0; }
 .st-key-reference-shown table { display: block; overflow-x: auto; }
 .st-key-reference-shown td:last-child { min-width: 15rem; }
 @media (max-width: 640px) { .st-key-reference-list { max-height: 16rem; } }

@@ -68,7 +68,7 @@ def number_rows(sides: Sequence[Contender], titles: Sequence[str], step: int) ->
     """The table's rows, its head first; the best value of a row in Markdown's bold."""
     recordings = [side.recording for side in sides]
     chance = recordings[0].chance
-    rows = [["", *titles, "held against"]]
+    rows = [["measure", *titles, "held against"]]
     for measure in MEASURES:
         values = [value(one, measure.name, step) for one in recordings]
         winner = best(values, measure.better)

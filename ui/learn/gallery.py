@@ -127,7 +127,7 @@ def both(one: Failure, made: trainer.Series) -> None:
     left = [found.kind for found in insights(made.recordings[CURE]) if found.cure is not None]
     if one.detector not in left:
         st.success("Cured: the detector finds it no more.", icon=":material/check:")
-    lines = ["| At the last step | Failed | Cured | |", "|---|---|---|---|"]
+    lines = ["| At the last step | Failed | Cured | held against |", "|---|---|---|---|"]
     curves = {name: made.recordings[name].curves() for name in (FAILED, CURE)}
     for name, (title, how, note) in COMPARED.items():
         values = [float(curves[run][name][-1]) for run in (FAILED, CURE)]

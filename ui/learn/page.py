@@ -15,6 +15,7 @@ PROJECTOR = """
 [data-testid="stMarkdownContainer"] td, [data-testid="stWidgetLabel"] p { font-size: 1.45rem; }
 [data-testid="stMarkdownContainer"] p { line-height: 1.4; }
 [data-testid="stCaptionContainer"] p { font-size: 1.1rem; }
+[data-testid="stCode"] code { font-size: 1.3rem; }
 [data-testid="stHeading"] h1 { font-size: 1.6rem; padding: 0; }
 [data-testid="stHeading"] h2 { font-size: 2.2rem; }
 @media (max-width: 640px) { .stMainBlockContainer { padding: 1rem; } }
