@@ -6,7 +6,17 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Indices
+from losslib.params import Choice, Either, Integer, Param
 from losslib.types import PairIndices, TripletIndices
+
+PER_ANCHOR = Param(
+    "all",
+    valid=Either(Integer(1), Choice("all")),
+    explore=(1, 100),
+    name="triplets_per_anchor",
+    meaning="how many triplets of each anchor are drawn, or all",
+    larger="less noise in the gradient",
+)
 
 
 def joined(indices: Indices) -> TripletIndices:

@@ -17,6 +17,7 @@ from losslib.terms import Term
 __all__ = ["MultipleLosses", "SelfSupervisedLoss"]
 
 Miner = Callable[..., Any]
+Call = tuple[Tensor, Tensor | None, Any, Tensor | None, Tensor | None]  # as every loss takes them
 
 
 class SelfSupervisedLoss(nn.Module):
@@ -113,24 +114,16 @@ class MultipleLosses(nn.Module):
         memories = [module for module in self.modules() if isinstance(module, CrossBatchMemory)]
         before = [memory.remembered() for memory in memories]
         try:
-            return self._total(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+            return self._total((embeddings, labels, indices_tuple, ref_emb, ref_labels))
         except BaseException:
             for memory, state in zip(memories, before, strict=True):
                 memory.recall(state)
             raise
 
-    def _total(
-        self,
-        embeddings: Tensor,
-        labels: Tensor | None,
-        indices_tuple: Any,
-        ref_emb: Tensor | None,
-        ref_labels: Tensor | None,
-    ) -> Tensor:
+    def _total(self, given: Call) -> Tensor:
         total: Tensor | None = None
         for name, loss in self.losses.items():
-            indices = self._indices(name, embeddings, labels, indices_tuple, ref_emb, ref_labels)
-            value = loss(embeddings, labels, indices, ref_emb, ref_labels)
+            value = loss(*self._mined(name, given))
             if not isinstance(value, Tensor):
                 raise ValueError(
                     f"MultipleLosses: losses[{name!r}] must give one number, got {type(value).__name__}"
@@ -149,29 +142,23 @@ class MultipleLosses(nn.Module):
     ) -> dict[str, Term]:
         """The unreduced, unweighted terms of every loss, named `loss name.term name`."""
         terms: dict[str, Term] = {}
+        given: Call = (embeddings, labels, indices_tuple, ref_emb, ref_labels)
         loss: Any
         for name, loss in self.losses.items():
-            indices = self._indices(name, embeddings, labels, indices_tuple, ref_emb, ref_labels)
-            own = loss.loss_terms(embeddings, labels, indices, ref_emb, ref_labels)
+            own = loss.loss_terms(*self._mined(name, given))
             terms |= {f"{name}.{key}": term for key, term in own.items()}
         return terms
 
-    def _indices(
-        self,
-        name: str,
-        embeddings: Tensor,
-        labels: Tensor | None,
-        given: Any,
-        ref_emb: Tensor | None,
-        ref_labels: Tensor | None,
-    ) -> Any:
-        if given is not None and self.miners:
+    def _mined(self, name: str, given: Call) -> Call:
+        """The arguments of one loss: those given, with its miner's tuples."""
+        embeddings, labels, indices, ref_emb, ref_labels = given
+        if indices is not None and self.miners:
             raise ValueError("MultipleLosses: give indices_tuple or miners, got both")
         miner = self.miners.get(name)
         if miner is None:
             return given
         references = () if ref_emb is None else (ref_emb, ref_labels)
-        return miner(embeddings, labels, *references)
+        return embeddings, labels, miner(embeddings, labels, *references), ref_emb, ref_labels
 
 
 def _named(what: str, given: Any, known: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from losslib.inputs import Batch
 from losslib.learned import TensorParam, at_precision, hold
 from losslib.pair_matrix import Pairs
 from losslib.pairs import pair_counts
-from losslib.params import Choice, Either, Integer, Optional, Param, boolean, finite
+from losslib.params import Integer, Optional, Param, boolean, finite
 from losslib.precision import values_are_known
 from losslib.reducers import DivisorReducer
 from losslib.terms import DenseTerm, IndexedTerm, Term, reduced_term
+from losslib.triplets import PER_ANCHOR
 from losslib.types import Mark, Paper, PmlSpelling, TripletIndices
 
 
@@ -85,13 +86,7 @@ class MarginLoss(PairLoss):
         meaning="distance of the boundary, its first value when learned",
         larger="wider classes, farther negatives",
     )
-    triplets_per_anchor = Param(
-        "all",
-        valid=Either(Integer(1), Choice("all")),
-        explore=(1, 100),
-        meaning="how many triplets of each anchor are drawn, or all",
-        larger="less noise in the gradient",
-    )
+    triplets_per_anchor = PER_ANCHOR
     learn_beta = Param(
         False,
         valid=boolean,

@@ -13,9 +13,10 @@ from losslib.block_triplets import BlockTripletsTerm, Slopes, TripletBlock
 from losslib.distances import CosineSimilarity
 from losslib.pair_matrix import Pairs
 from losslib.pairs import pair_counts
-from losslib.params import Choice, Either, Integer, Param, non_negative, positive
+from losslib.params import Param, non_negative, positive
 from losslib.softmax import softplus
 from losslib.terms import IndexedTerm, Term
+from losslib.triplets import PER_ANCHOR
 from losslib.types import Mark, Paper, PmlSpelling
 
 
@@ -81,13 +82,7 @@ class SelectivelyContrastiveTripletLoss(PairLoss):
         meaning="scale that the difference of an easy triplet is divided by",
         larger="easy triplets keep more gradient",
     )
-    triplets_per_anchor = Param(
-        "all",
-        valid=Either(Integer(1), Choice("all")),
-        explore=(1, 100),
-        meaning="how many triplets of each anchor are drawn, or all",
-        larger="less noise in the gradient",
-    )
+    triplets_per_anchor = PER_ANCHOR
 
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss` per triplet."""

@@ -11,10 +11,11 @@ from losslib.base import PairLoss
 from losslib.block_triplets import BlockTripletsTerm
 from losslib.pair_matrix import Pairs
 from losslib.pairs import pair_counts
-from losslib.params import Choice, Either, Integer, Param, boolean, finite
+from losslib.params import Param, boolean, finite
 from losslib.reducers import AvgNonZeroReducer
 from losslib.softmax import softplus
 from losslib.terms import IndexedTerm, Term
+from losslib.triplets import PER_ANCHOR
 from losslib.types import Mark, Paper, PmlSpelling
 
 
@@ -79,13 +80,7 @@ class TripletMarginLoss(PairLoss):
         meaning="log(1 + exp(x)) instead of the hinge",
         larger="every triplet keeps some gradient",
     )
-    triplets_per_anchor = Param(
-        "all",
-        valid=Either(Integer(1), Choice("all")),
-        explore=(1, 100),
-        meaning="how many triplets of each anchor are drawn, or all",
-        larger="less noise in the gradient",
-    )
+    triplets_per_anchor = PER_ANCHOR
 
     @property
     def activity_rule(self) -> str:
