@@ -3,18 +3,16 @@
 import json
 import struct
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab.compare import example, words
 from lab.compare.line_up import names
+from tests.ui.opening import button, opened_at, said
 from ui.choice import desk
 from ui.replay.packet import packet
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
     "compare.data": "blobs",
     "compare.blobs.points": "200",
@@ -25,19 +23,7 @@ SMALL = {
 
 
 def opened(query):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/compare.py")
-    for key, value in query.items():
-        at.query_params[key] = value
-    return at.run()
-
-
-def button(at, label):
-    return next((one for one in at.button if one.label == label), None)
-
-
-def said(at):
-    return " ".join(one.value for kind in ("markdown", "caption", "success", "info") for one in at.get(kind))
+    return opened_at("compare", query)
 
 
 def replay(at):

@@ -1,26 +1,21 @@
 """The Playground page: what the board is given, the link, what is refused, and the way without a socket."""
 
 import json
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from lab.playground.presets import STARTS
 from lab.playground.setup import offered, options_of
 from losslib import catalog
+from tests.ui.opening import opened_at
 from ui.playground.panel import FALLBACK, answer_to
 
-ROOT = Path(__file__).resolve().parents[2]
 TRIPLET = STARTS[0].placement.to_text()
 
 
 def opened(**query):
-    at = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run()
-    at.switch_page("pages/playground.py")
-    for key, value in query.items():
-        at.query_params[f"playground.{key.replace('__', '.')}"] = value
-    return at.run()
+    named = {f"playground.{key.replace('__', '.')}": value for key, value in query.items()}
+    return opened_at("playground", named)
 
 
 def board(at):
