@@ -39,13 +39,13 @@ RULES = {
     "label": Rule(
         "Same label",
         "Two samples with the same label are a positive pair, all others are negative.",
-        "Histogram and quality count the same way.",
+        "The histogram and the quality curves count pairs by the same rule.",
         classes=True,
     ),
     "continuous": Rule(
         "Continuous label",
         "Two samples whose {what} differs by at most {delta} are a positive pair, all others are negative.",
-        "Histogram, recall@1, MAP@R and alignment count the same way; colours show pieces of the range.",
+        "The histogram, recall@1, MAP@R and alignment count pairs by the same rule; colours show pieces of the range.",
     ),
     "views": Rule(
         "Two augmented views",
