@@ -34,10 +34,12 @@ class DistanceBlocks:
     """Blocks of Euclidean distances or of similarities between sorted rows, with what they pull on the rows.
 
     sides: how many pulls are kept apart. upper: whether only pairs with the second row after the first are
-    wanted; others are far. Else only the diagonal is far.
+    wanted; others are far. Else only the diagonal is far. block: the most rows of a block.
     """
 
-    def __init__(self, rows: SortedRows, distance: Distance, sides: int, upper: bool) -> None:
+    def __init__(
+        self, rows: SortedRows, distance: Distance, sides: int, upper: bool, block: int = BLOCK
+    ) -> None:
         self.sorted, self.inverted, self.upper = rows, distance.is_inverted, upper
         self.radial = not self.inverted and not distance.normalize_embeddings
         self.sides = sides
@@ -48,9 +50,9 @@ class DistanceBlocks:
         self.exact: Precision | None = None
         if self.inverted or not (self.double or given.shape[1] <= NARROW):
             self.single = Precision(self._own(), rows.rows, sides)
-        width = len(rows) * BLOCK
+        width = len(rows) * block
         self.buffer = take(width, dtype=given.dtype)
-        outside = torch.ones(BLOCK, BLOCK, dtype=given.dtype, device=given.device)
+        outside = torch.ones(block, block, dtype=given.dtype, device=given.device)
         outside = outside.tril() if upper else outside.tril().triu()
         self.outside = outside.mul_(-FAR if self.inverted else FAR)
 

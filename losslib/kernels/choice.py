@@ -254,7 +254,7 @@ def _table() -> dict[type, Kernel]:
             hinges.margin, _margin, blocked_hinges.margin, _one_boundary, own=_beta_of_anchors
         ),
         losses.TripletMarginLoss: Kernel(
-            hinges.triplets, _triplets, blocked_triplets.triplets, _one_power, blocked_from=64
+            hinges.triplets, _triplets, blocked_triplets.triplets, _one_power, blocked_from=80
         ),
         losses.SupConLoss: Kernel(softmax.sup_con, by_temperature, in_blocks.sup_con, spans_two),
         losses.NTXentLoss: Kernel(softmax.nt_xent, by_temperature, in_blocks.nt_xent, spans_two),
