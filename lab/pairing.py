@@ -45,7 +45,7 @@ RULES = {
     "continuous": Rule(
         "Continuous label",
         "Two samples whose {what} differs by at most {delta} are a positive pair, all others are negative.",
-        "The histogram, recall@1, MAP@R and alignment count pairs by the same rule; colours show pieces of the range.",
+        "Histogram, recall@1, MAP@R and alignment follow the same rule; colours show pieces of the range.",
     ),
     "views": Rule(
         "Two augmented views",

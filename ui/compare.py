@@ -152,20 +152,21 @@ def result(job: Job) -> None:
     """Progress, or the finished comparison."""
     if notice := st.session_state.pop("compare notice", ""):
         st.warning(notice)
+    meanwhile = False
     if job.state != "finished":
         choice.progress(job, "comparison")
         last = job_of(st.session_state.get(DONE, example.configs()))
         if last is None or last is job or last.state != "finished":
             return
         st.info("Meanwhile, the last comparison.")
-        job = last
+        job, meanwhile = last, True
     [task] = job.tasks
     if task.key in job.failures:
         st.error(job.failures[task.key])
         return
     sides: tuple[Contender, ...] = job.results[task.key]
     st.session_state[DONE] = tuple(side.recording.config for side in sides)
-    if st.session_state[DONE] == example.configs():
+    if st.session_state[DONE] == example.configs() and not meanwhile:
         st.caption("A recorded example. Change a setting, and the button that runs it appears.")
     for name, side in zip(names([one.recording.config for one in sides]), sides, strict=True):
         if side.reason:
