@@ -67,8 +67,14 @@ def started_with(argument: str) -> int:
 
 
 def memory_of(root: int, known: dict[int, Process]) -> int:
-    """Resident memory of a process and all that it started, in bytes."""
-    return sum(_status(number, "VmRSS:") * 1024 for number in family_of(root, known))
+    """Resident memory of a process and all of known that it started, in bytes.
+
+    Pages of files are those of the process that maps most of them: what one starts maps the same libraries,
+    and the machine holds them once.
+    """
+    family = family_of(root, known)
+    own = sum(_status(number, "RssAnon:") + _status(number, "RssShmem:") for number in family)
+    return 1024 * (own + max(_status(number, "RssFile:") for number in family))
 
 
 def _status(process: int, field: str) -> int:

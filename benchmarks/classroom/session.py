@@ -152,7 +152,7 @@ class Session:
 
 
 class View:
-    """The live view of one run: acknowledges frames, and counts frames, steps and the time it trained."""
+    """The live view of one run: acknowledges frames; counts frames, steps and time while it trains."""
 
     def __init__(self, address: str, token: str) -> None:
         self.address, self.token = address, token
@@ -188,7 +188,7 @@ class View:
             elif kind == STATE:
                 self.stand(json.loads(packet[at + 8 : at + 8 + length].rstrip(b"\0")))
             at += 8 + length
-        self.frames += framed
+        self.frames += framed and self.state == "running"
         return framed
 
     def stand(self, told: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
     python -m benchmarks.classroom.students http://127.0.0.1:8501 --sessions 30 --seconds 600
 
-One process for all of them; prints what they met as JSON. `benchmarks.classroom` starts it beside a server.
+One process for all of them; prints what they met and its processor seconds as JSON. `benchmarks.classroom`
+starts it beside a server.
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ TRAIN = "train"
 
 @dataclass
 class Notes:
-    """What one student met: seconds of answers by kind, frames, steps and seconds of training."""
+    """What one student met: seconds of answers by kind; frames, steps and seconds while training."""
 
     lesson: int
     answers: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     frames: int = 0
-    watched: float = 0.0
     steps: int = 0
     trained: float = 0.0
     sessions: int = 0
@@ -94,7 +94,6 @@ class Student:
     async def train(self, session: Session) -> bool:
         """At the live view for some rounds; whether the tab is closed then."""
         async with View(self.address, session.token) as view:
-            begun = time.monotonic()
             try:
                 await view.until("ready", "paused", "running", "finished")
                 while self.time_left > 0:
@@ -113,7 +112,6 @@ class Student:
                 return True
             finally:
                 self.notes.frames += view.frames
-                self.notes.watched += time.monotonic() - begun
                 self.notes.steps += view.steps
                 self.notes.trained += view.seconds
 
@@ -185,7 +183,7 @@ def main() -> None:
     given = parser.parse_args()
     low, high = given.think
     notes = asyncio.run(lesson(given.address, given.sessions, given.seconds, (low, high)))
-    print(json.dumps([vars(one) for one in notes]))
+    print(json.dumps({"notes": [vars(one) for one in notes], "seconds": time.process_time()}))
 
 
 if __name__ == "__main__":

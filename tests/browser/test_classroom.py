@@ -15,7 +15,7 @@ def test_four_students_train_and_leave_nothing(impatient):
     command = [sys.executable, "-m", "benchmarks.classroom.students", impatient.url, "--sessions", "4"]
     pace = ["--seconds", "12", "--think", "0.5", "1"]
     done = subprocess.run(command + pace, cwd=ROOT, capture_output=True, text=True, check=True)
-    notes = json.loads(done.stdout)
+    notes = json.loads(done.stdout)["notes"]
     assert len(notes) == 4
     for one in notes:
         assert one["errors"] == one["stuck"] == []
