@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from losslib.miners.base import Candidates
-from losslib.miners.capped import at_most, random_keys
+from losslib.miners.capped import drawn
 from losslib.types import TripletIndices
 
 _BLOCK = 1 << 18  # comparisons at a time, or four rows of the matrix where those are more
@@ -22,23 +22,47 @@ def chosen_triplets(
     choose: from the anchors (b,) and positives (b,) of a block of positive pairs to a mask (b, R) of the
     negatives wanted; entries that are not negatives of the anchor do not matter.
     """
-    anchors, positives = candidates.positives()
+    pairs = candidates.positives()
     size = max(4, _BLOCK // max(candidates.values.shape[1], 1))
+
+    def chosen(a: Tensor, p: Tensor) -> Tensor:
+        return choose(a, p) & candidates.negative[a]
+
+    if not isinstance(per_anchor, str):
+        return _some(pairs, size, chosen, per_anchor, len(candidates.values))
     found: list[tuple[Tensor, ...]] = []
-    for a, p in zip(anchors.split(size), positives.split(size), strict=True):
-        pair, negative = (choose(a, p) & candidates.negative[a]).nonzero(as_tuple=True)
-        block: tuple[Tensor, ...] = (a[pair], p[pair], negative)
-        found.append(
-            block if isinstance(per_anchor, str) else _thinned((*block, random_keys(pair)), per_anchor)
-        )
+    for a, p in _blocks(pairs, size):
+        pair, negative = chosen(a, p).nonzero(as_tuple=True)
+        found.append((a[pair], p[pair], negative))
     if not found:
-        return TripletIndices(anchors, positives, anchors.clone())
-    whole = tuple(torch.cat(parts) for parts in zip(*found, strict=True))
-    whole = whole if isinstance(per_anchor, str) else _thinned(whole, per_anchor)
-    return TripletIndices(*whole[:3])
+        return TripletIndices(*pairs, pairs[0].clone())
+    return TripletIndices(*(torch.cat(parts) for parts in zip(*found, strict=True)))
 
 
-def _thinned(triplets: tuple[Tensor, ...], per_anchor: int) -> tuple[Tensor, ...]:
-    """Triplets and their random keys, the smallest keys of each anchor kept."""
-    kept = at_most(triplets[0], per_anchor, triplets[3])
-    return tuple(part[kept] for part in triplets)
+def _some(
+    pairs: tuple[Tensor, Tensor],
+    size: int,
+    chosen: Callable[[Tensor, Tensor], Tensor],
+    most: int,
+    rows: int,
+) -> TripletIndices:
+    """Count each pair's triplets, draw numbers among those of an anchor, and look up what they stand for."""
+    anchors, positives = pairs
+    if not len(anchors):
+        return TripletIndices(*pairs, anchors.clone())
+    counts = torch.cat([chosen(a, p).sum(1) for a, p in _blocks(pairs, size)])
+    ends = counts.cumsum(0)
+    of_anchor = counts.new_zeros(rows).index_add_(0, anchors, counts)
+    owner, number = drawn(of_anchor, most)
+    place = ((of_anchor.cumsum(0) - of_anchor)[owner] + number).sort().values
+    pair = torch.searchsorted(ends, place, right=True)
+    nth = place - (ends - counts)[pair]
+    found = []
+    for q, n in _blocks((pair, nth), size):
+        so_far = chosen(anchors[q], positives[q]).cumsum(1)
+        found.append(torch.searchsorted(so_far, (n + 1).unsqueeze(1)).squeeze(1))
+    return TripletIndices(anchors[pair], positives[pair], torch.cat(found))
+
+
+def _blocks(parts: tuple[Tensor, Tensor], size: int) -> zip[tuple[Tensor, Tensor]]:
+    return zip(parts[0].split(size), parts[1].split(size), strict=True)

@@ -103,20 +103,23 @@ class TestCap:
                 assert set(part[0]) <= set(whole[0])
                 assert set(part[1]) <= set(whole[1])
 
-    def test_every_triplet_is_equally_likely_across_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("kept", [3, 6])  # of 10: fewer than half, and more
+    def test_every_triplet_is_equally_likely_across_blocks(
+        self, monkeypatch: pytest.MonkeyPatch, kept: int
+    ) -> None:
         monkeypatch.setattr("losslib.miners.blocks._BLOCK", 1)  # blocks of four positive pairs
         y = torch.tensor([0] * 6 + [1] * 2)
         x = torch.randn(8, 2, generator=torch.Generator().manual_seed(0))
         torch.manual_seed(0)
-        miner = miners.TripletMarginMiner(margin=10.0, tuples_per_anchor=3)
-        times, drawn = 2000, torch.zeros(8, 8)
+        miner = miners.TripletMarginMiner(margin=10.0, tuples_per_anchor=kept)
+        times, drawn = 1000, torch.zeros(8, 8)
         for _ in range(times):
             a, p, n = miner(x, y)
             first = a == 0
-            assert int(first.sum()) == 3
-            drawn.index_put_((p[first], n[first]), torch.ones(3), accumulate=True)
-        share = drawn[1:6, 6:] / times  # 5 positives and 2 negatives: 10 triplets, 3 of them kept
-        assert bool((share - 0.3).abs().max() < 4.5 * (0.3 * 0.7 / times) ** 0.5)
+            assert int(first.sum()) == kept
+            drawn.index_put_((p[first], n[first]), torch.ones(kept), accumulate=True)
+        share, expected = drawn[1:6, 6:] / times, kept / 10  # 5 positives and 2 negatives: 10 triplets
+        assert bool((share - expected).abs().max() < 4.5 * (expected * (1 - expected) / times) ** 0.5)
 
 
 class Largest(TorchDispatchMode):
