@@ -41,12 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         target = _writable("--json", options.json)
         recording = _writable("--recording", options.recording)
         return _train(config, target, recording, quiet=options.quiet)
-    except ParameterError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
+    except (ParameterError, OSError) as error:
+        return refused(error)
 
 
 def _with_own_loss(arguments: Sequence[str]) -> list[str]:
@@ -63,15 +59,23 @@ def _with_own_loss(arguments: Sequence[str]) -> list[str]:
     return given
 
 
-class _OneLine(argparse.ArgumentParser):
+class OneLine(argparse.ArgumentParser):
     """A parser whose errors are ours: one line, without the usage."""
 
     def error(self, message: str) -> Any:
+        """Raises ParameterError."""
         raise ParameterError(f"{message}; see --help")
 
 
+def refused(error: ParameterError | OSError) -> int:
+    """Says in one line why nothing can be done; the exit status."""
+    why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    print(f"error: {why}", file=sys.stderr)
+    return 2
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = _OneLine(
+    parser = OneLine(
         prog="python -m lab.run",
         description="Train an encoder with a loss and record it.",
         allow_abbrev=False,

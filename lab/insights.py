@@ -64,9 +64,9 @@ def _divergence(recording: Recording) -> Insight | None:
     if recording.state != "diverged" and not recording.reason:
         return None
     rate = in_force(recording.config)["lr"]
-    if not recording.frames:  # before any update: the learning rate has had no part in it
-        return Insight("divergence", recording.reason, "learning_rate", rate)
     cure = Cure("Lower the learning rate and begin again.", "lr", _calmer(rate))
+    if not recording.frames:  # before any update: the learning rate has had no part in it
+        cure = Cure("Change the options of the loss, or the data, and begin again.")
     return Insight("divergence", recording.reason, "learning_rate", rate, cure)
 
 

@@ -6,9 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from lab.command import INTERRUPTED, Progress
+from lab.command import INTERRUPTED, OneLine, Progress, refused
 from lab.sweep.cell import Trained
 from lab.sweep.desk import Desk
 from lab.sweep.folder import Folder
@@ -32,23 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = read_plan(_text(options.config))
         folder = Folder(options.out, plan)
         return _sweep(plan, folder, options)
-    except ParameterError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
-
-
-class _OneLine(argparse.ArgumentParser):
-    """A parser whose errors are ours: one line, without the usage."""
-
-    def error(self, message: str) -> Any:
-        raise ParameterError(f"{message}; see --help")
+    except (ParameterError, OSError) as error:
+        return refused(error)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _OneLine(
+    parser = OneLine(
         prog="python -m lab.sweep",
         description="Train a grid of runs over cores or a Dask cluster and rank it by held-out quality.",
         epilog=f"An example of a config: {EXAMPLE}. Started again with the same folder, it goes on where "
