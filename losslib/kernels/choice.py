@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from losslib.kernels import (
     blocked_hinges,
     blocked_softmax_losses,
     blocked_triplets,
+    dense_further,
     dense_hinges,
     dense_softmax,
     first_pairs,
@@ -61,6 +63,7 @@ class Kernel:
     unblocked: why the options have no such form.
     blocked_from: number of rows above which it is the quicker one.
     own: what the dense form gets besides values and masks.
+    takes_references: whether the references may be a set of their own.
     """
 
     dense: Callable[..., Any] | None
@@ -69,6 +72,7 @@ class Kernel:
     unblocked: Callable[[Any], str] = lambda loss: ""
     blocked_from: int = 320
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
+    takes_references: bool = True
 
 
 def choose(loss: Any, here: Situation) -> Choice:
@@ -115,7 +119,8 @@ def _refused(loss: Any, here: Situation) -> str:
         return f"there is no fused form for {here.device}"
     if here.rows < 2 or here.references == 0:
         return "there are no pairs to speak of"
-    return kernel.unfit(loss)
+    apart = here.references is not None and not kernel.takes_references
+    return "the references are a set of their own" if apart else kernel.unfit(loss)
 
 
 def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
@@ -181,6 +186,13 @@ def _triplets(loss: Any) -> str:
         return "triplets are drawn at random"
     if loss.swap or loss.smooth_loss:
         return "swapped and smooth triplets have no shortcut"
+    return _parts(loss)
+
+
+def _angular(loss: Any) -> str:
+    exponent = 4 * math.tan(math.radians(loss.alpha)) ** 2
+    if exponent > dense_further.LARGEST_EXPONENT:
+        return f"alpha={loss.alpha:g} is too wide for it"
     return _parts(loss)
 
 
@@ -270,6 +282,10 @@ def _table() -> dict[type, Kernel]:
         losses.CircleLoss: Kernel(softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle)),
         losses.NCALoss: Kernel(softmax.nca, _softmax("softmax_scale")),
         losses.InstanceLoss: Kernel(softmax.instance, _softmax("gamma")),
+        losses.GeneralizedLiftedStructureLoss: Kernel(dense_further.generalized_lifted, _softmax()),
+        losses.AngularLoss: Kernel(
+            dense_further.angular, _angular, own=dense_further.squares, takes_references=False
+        ),
         losses.NPairsLoss: Kernel(None, _parts, first_pairs.n_pairs),
     }
 

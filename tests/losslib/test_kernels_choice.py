@@ -115,7 +115,9 @@ def test_plain_holds_inside_and_ends_after_an_error() -> None:
         (losses.MarginLoss(triplets_per_anchor=3), Situation(100), "plain", "drawn at random"),
         (losses.MarginLoss(num_classes=3), Situation(1000), "dense", "its own beta"),
         (losses.NPairsLoss(), Situation(100), "own", "two rows of each class"),
-        (losses.AngularLoss(), Situation(100), "plain", "no fused form"),
+        (losses.LiftedStructureLoss(), Situation(100), "plain", "no fused form"),
+        (losses.AngularLoss(alpha=80.0), Situation(100), "plain", "too wide"),
+        (losses.AngularLoss(), Situation(100, 50), "plain", "references are a set of their own"),
     ],
     ids=lambda v: "",
 )
