@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from losslib.inputs import Batch
-from losslib.terms import DenseTerm
+from losslib.terms import IndexedTerm
 
 
 def n_pairs(loss: Any, batch: Batch) -> Tensor:
@@ -24,6 +24,5 @@ def n_pairs(loss: Any, batch: Batch) -> Tensor:
     values: Tensor = loss.distance(anchors, partners)
     values = values if loss.distance.is_inverted else -values
     each = F.cross_entropy(values, torch.arange(len(first), device=x.device), reduction="none")
-    term = DenseTerm(each, torch.ones_like(first, dtype=torch.bool))
-    value: Tensor = loss.reducer({"loss": term}, x, None)
+    value: Tensor = loss.reducer({"loss": IndexedTerm(each, first)}, x, None)
     return value + x.sum() * 0 if len(first) == 0 else value
