@@ -225,5 +225,6 @@ def listing(found: Sequence[Moved], recording: Recording, letters: tuple[str, st
     shown = "<th>picture</th>" if images is not None else ""
     titles = ("place", "sample", "class", "moved", *(f"nearest on {letter}" for letter in letters))
     head = shown + "".join(f"<th>{title}</th>" for title in titles)
+    head = head.replace("<th>", '<th style="padding-right:0.6rem">')
     style = "width:100%;font-size:0.9rem;border-collapse:collapse;text-align:left"
     return f'<div style="overflow-x:auto"><table style="{style}"><tr>{head}</tr>{"".join(rows)}</table></div>'

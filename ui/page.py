@@ -25,6 +25,9 @@ STYLE = """
   outline: 2px solid currentColor !important; outline-offset: 2px;
 }
 .stApp textarea:focus-visible { outline-offset: -2px; }
+.stApp button:is([kind="secondary"], [kind="tertiary"]):is(:hover, :focus, :active):not(:disabled) {
+  color: light-dark(#0072b2, #56b4e9) !important;
+}
 .js-plotly-plot .main-svg text:not(.hoverlayer *) { fill: currentColor !important; }
 .stCode pre, .stCode pre code { white-space: pre-wrap !important; }
 .stCode .token { color: light-dark(#005a9e, #7cc4f5) !important; }
