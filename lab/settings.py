@@ -170,7 +170,9 @@ def settings() -> dict[str, Param]:
 
 def sentence(text: str) -> str:
     """An error for a person: no owner "run", a capital unless a setting or a key begins it, and its end."""
-    text = re.sub(rf"\S{{{WORD + 1},}}", lambda word: f"{word[0][:WORD]}...", text)
+    quoted = rf"(\b(?:got|setting|called|option) ')([^']{{{WORD + 1},}})'"  # a value that somebody typed
+    text = re.sub(quoted, lambda found: f"{found[1]}{found[2][:WORD]}...'", text)
+    text = re.sub(rf"\S{{{WORD + 9},}}", lambda word: f"{word[0][:WORD]}...", text)
     text = text.removeprefix("run: ").removesuffix(".")
     named = text.partition(" ")[0]
     as_typed = named in settings() or re.match(r"[a-z]\w*[._]\w", named) is not None

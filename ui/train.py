@@ -69,10 +69,24 @@ def structure() -> dict[str, str]:
 
 
 def knobs(loss: str) -> dict[str, str]:
-    """Draws what may change while it trains, above the panel; returns the settings as texts."""
-    found: dict[str, str] = {}
+    """Draws what may change while it trains, above the panel; returns the settings as texts.
+
+    A run that goes on with another loss than the one chosen keeps its own knobs, too.
+    """
+    run = present_run()
+    if run is not None and run.step and run.shown is None and run.config.loss != loss:
+        theirs = [(f"{run.config.loss}.{n}", p) for n, p in live_options(run.config.loss).items()]
+        st.caption(f"Of the run shown, which goes on with {catalog.get(run.config.loss).title}:")
+        draw_knobs(theirs)
+        st.caption(f"Of a new run with {catalog.get(loss).title}, and the learning rate:")
     turning: list[tuple[str, Param]] = [(f"{loss}.{n}", p) for n, p in live_options(loss).items()]
     turning.append((LEARNING_RATE, settings()[LEARNING_RATE]))
+    return draw_knobs(turning)
+
+
+def draw_knobs(turning: list[tuple[str, Param]]) -> dict[str, str]:
+    """Four side by side; returns their texts."""
+    found: dict[str, str] = {}
     for row in range(0, len(turning), 4):
         for column, (key, param) in zip(st.columns(4), turning[row : row + 4], strict=False):
             with column:

@@ -1,5 +1,6 @@
 """The Learn page: no answer before a prediction, the mark from the run, cures, lesson links, rooms."""
 
+import json
 import time
 
 import pytest
@@ -131,6 +132,11 @@ def test_a_failure_is_named_and_the_button_cures_it(opened):
     assert "| Alignment |" in table
 
 
+def keys_of_panel(at):
+    """What the keys of the live panel may do: nothing that the page has no button for."""
+    return json.loads(at.get("bidi_component")[0].proto.json)["allowed"]
+
+
 def test_a_linked_moment_is_frozen_and_opens_after_the_prediction(opened):
     at = opened(
         learn_part="moment",
@@ -141,9 +147,11 @@ def test_a_linked_moment_is_frozen_and_opens_after_the_prediction(opened):
         learn_answers="yes~no",
     )
     run = scheduler().get(at.session_state["learn.token"])
+    run.attach("test")  # nobody watching, a slow machine would pause it before
     until(at, lambda _: run.state == "paused", "the moment")
     assert run.step == 6
     assert button(at, "Play") is None
+    assert keys_of_panel(at) == []
     assert len(at.number_input) == 0
     button(at, "Present").click().run()
     button(at, "Open a room").click().run()
@@ -153,6 +161,7 @@ def test_a_linked_moment_is_frozen_and_opens_after_the_prediction(opened):
     button(at, "Predict").click().run()
     assert [one.label for one in at.number_input] == ["Temperature"]
     assert {one.label for one in at.button} & {"Play", "Pause", "Step", "Reset"} == {"Play"}
+    assert keys_of_panel(at) == ["play"]
     at.number_input[0].set_value(0.5).run()
     button(at, "Play").click().run()
     until(at, lambda _: run.state == "finished", "the end")

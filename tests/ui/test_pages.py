@@ -283,7 +283,15 @@ def wait(condition, run, seconds=60):
         ("no preset is called 'x'; did you mean y?", "No preset is called 'x'; did you mean y?"),
         (
             "no loss is called '" + "A" * 9000 + "'; known: B",
-            "No loss is called '" + "A" * 119 + "... known: B.",
+            "No loss is called '" + "A" * 120 + "...'; known: B.",
+        ),
+        (
+            "run: lr must be > 0, got '" + "a b " * 900 + "'",
+            "lr must be > 0, got '" + "a b " * 30 + "...'.",
+        ),
+        (
+            "there is no setting 'a'; settings: " + "b, " * 90 + "'c'",
+            "There is no setting 'a'; settings: " + "b, " * 90 + "'c'.",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from lab.opened import as_file, open_run
 from tests.ui.opening import runs_closed
 from tests.ui.test_pages import LIGHT, healthy, wait
+from ui.live.route import command
 from ui.server import scheduler
 from ui.sharing import qr_code
 from ui.take_home import curves_csv
@@ -137,6 +138,34 @@ def test_undo_brings_back_the_run_that_a_new_one_replaced_and_then_the_setting(t
     press(at, "Undo")
     assert at.get_by_key("dim").value == 2
     assert not at.info
+
+
+def test_a_run_keeps_its_own_knobs_when_another_loss_is_chosen(trained):
+    at, run = trained(steps="40")
+    run.extend(5)
+    at.get_by_key("loss").set_value("TripletMarginLoss").run()
+    healthy(at, "another loss")
+    assert at.get_by_key("TripletMarginLoss.margin") is not None
+    assert "Of the run shown, which goes on with Contrastive" in " ".join(c.value for c in at.caption)
+    at.get_by_key(MARGIN).set_value(0.7).run()
+    press(at, "Step")
+    wait(lambda: run.step == 41, run)
+    assert [tuple(event) for event in run.config.events] == [(41, "neg_margin", 0.7)]
+    press(at, "Start a new run with these")
+    wait(lambda: run.state == "ready", run)
+    at.run()
+    assert run.config.loss == "TripletMarginLoss"
+    assert MARGIN not in [one.key for one in at.number_input]
+
+
+def test_play_after_a_phase_beyond_the_end_trains_on(trained):
+    _, run = trained()
+    command(run, "phase")
+    wait(lambda: run.phase_note is not None, run)
+    assert (run.step, run.total) == (12, 13)
+    command(run, "play")
+    wait(lambda: run.state == "finished" and run.step > 13, run)
+    assert run.step == 26, "as many steps again as it had"
 
 
 def test_a_file_that_was_opened_is_shown_and_can_be_continued(trained, monkeypatch):

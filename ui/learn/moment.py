@@ -38,7 +38,7 @@ def show() -> None:
         return
     knobs(found)
     buttons(found, made)
-    trainer.panel()
+    trainer.panel(allowed=[name.lower() for name in found.show if name in BUTTONS] if is_open(found) else [])
     if not link.presenting():
         with st.popover("What is trained", type="tertiary"):
             st.markdown(", ".join(f"{name} = {text}" for name, text in found.config.to_settings().items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -218,11 +218,12 @@ def play_again() -> None:
         )
 
 
-def panel(step: int | None = None) -> None:
+def panel(step: int | None = None, allowed: Sequence[str] | None = None) -> None:
     """The live panel of the page's run.
 
     Args:
         step: shown first; None for the newest.
+        allowed: commands that its keys give; None for all of them.
     """
     made = st.session_state.get(SERIES)
     if run_here() is None and made is not None and made.now:
@@ -241,6 +242,7 @@ def panel(step: int | None = None) -> None:
         on_command=press,
         on_moment=lambda _step: None,
         store=STORE,
+        allowed=allowed,
     )
 
 

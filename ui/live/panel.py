@@ -13,7 +13,7 @@ from ui.live.feed import OLDER_FRAMES, Feed
 from ui.live.route import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lab.scheduler import LiveRun
 
@@ -53,6 +53,7 @@ def live_panel(
     on_command: Callable[[str], None],
     on_moment: Callable[[str], None],
     store: str = "losslab.run",
+    allowed: Sequence[str] | None = None,
 ) -> None:
     """Draws the panel of a run.
 
@@ -65,6 +66,7 @@ def live_panel(
         on_command: gets the name of a command.
         on_moment: gets the step scrubbed to, or "newest", whenever the run stands still.
         store: under which name the browser tab remembers its run over a reload; one a page.
+        allowed: commands that the panel's keys give; None for all of them.
     """
 
     def told(name: str, callback: Callable[[str], None]) -> Callable[[], None]:
@@ -89,6 +91,7 @@ def live_panel(
             "store": store,
             "show": show,
             "step": step,
+            "allowed": None if allowed is None else list(allowed),
         }
         _COMPONENT(key=KEY, data=data, **events)
 

@@ -53,7 +53,8 @@ def command(run: LiveRun, name: str) -> None:
     if name in ("play", "step", "phase") and run.state in ("diverged", "failed"):
         raise ParameterError("this run has stopped for good; Reset begins again with the settings shown")
     if name == "play":
-        if run.state == "finished":
+        under_way = run.phase_note is not None and run.step + 1 >= run.total  # by phases, after the end
+        if run.state == "finished" or under_way:
             run.extend(min(run.total, MORE_STEPS))
         run.play()
     elif name == "pause":

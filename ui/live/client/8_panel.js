@@ -54,6 +54,7 @@ class LivePanel {
       this.take(data.slice().buffer, false);
     } else if (data && data.path) {
       this.root.dataset.transport = "socket";
+      this.allowed = data.allowed;
       if (!this.frames.length) {
         this.history.wanted = data.show ?? null;
         this.moments.known = data.step;
@@ -240,7 +241,9 @@ class LivePanel {
     this.later();
   }
 
+  // What the page does not offer its keys do not do either.
   command(name) {
+    if (this.allowed && !this.allowed.includes(name)) return;
     if (!this.tab.socket.send({ do: name })) this.trigger("command", name);
   }
 
