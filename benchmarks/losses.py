@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import importlib.util
 import json
 import platform
 import statistics
@@ -25,7 +26,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -39,9 +42,17 @@ COLUMNS, CLASSES = 128, 16
 SIZES, SHORT_SIZES = (32, 64, 128, 256, 1024, 2048), (64, 256, 1024)
 MEMORY_SIZE, MEMORY_LIMIT = 4096, 4 << 30
 TOO_LONG = 3.0  # seconds that a peer's call may be expected to take
-ENOUGH = 1.0  # seconds spent on one case
+ENOUGH = 0.6  # seconds spent on one case
 GIVEN = {"num_classes": CLASSES, "embedding_size": COLUMNS, "class_counts": (10,) * CLASSES}
-LIGHTLY = {"NTXentLoss": ("NTXentLoss", {"temperature": 0.07}), "DecoupledContrastiveLoss": ("DCLLoss", {})}
+SLOW = 0.3  # seconds from which a call is not repeated
+VARIANTS = {
+    "DCLW": ("DecoupledContrastiveLoss", {"sigma": 0.5})
+}  # with options, beside the registered losses
+LIGHTLY = {  # module, class and options of the loss with our defaults
+    "NTXentLoss": ("ntx_ent_loss", "NTXentLoss", {"temperature": 0.07}),
+    "DecoupledContrastiveLoss": ("dcl_loss", "DCLLoss", {"temperature": 0.1}),
+    "DCLW": ("dcl_loss", "DCLWLoss", {"temperature": 0.1, "sigma": 0.5}),
+}
 
 Call = Callable[[], object]
 
@@ -56,11 +67,12 @@ def batch(rows: int, two_views: bool = False) -> tuple[Tensor, Tensor]:
 
 
 def made(name: str) -> Any:
-    """The loss with its defaults."""
-    cls = catalog.get(name)
+    """The loss with its defaults, or a variant with its options."""
+    name, options = VARIANTS.get(name, (name, {}))
+    cls: Any = catalog.get(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return cls(**{needed: GIVEN[needed] for needed in cls.required})
+        return cls(**{needed: GIVEN[needed] for needed in cls.required}, **options)
 
 
 def ours(name: str, rows: int, two_views: bool = False) -> Call:
@@ -73,8 +85,10 @@ def ours(name: str, rows: int, two_views: bool = False) -> Call:
 
 def pml_loss(name: str) -> Any:
     """The loss in pytorch-metric-learning with our options; None where there is none."""
+    if name in VARIANTS or not _installed("pytorch_metric_learning"):
+        return None
     cls = catalog.get(name)
-    if cls.pml is None or not _installed("pytorch_metric_learning"):
+    if cls.pml is None:
         return None
     options = {needed: GIVEN[needed] for needed in cls.required}
     options |= {option: param.default for option, param in cls.params.items()}
@@ -97,12 +111,26 @@ def pml(name: str, rows: int) -> Call | None:
 
 def lightly(name: str, rows: int) -> Call | None:
     """The same of lightly, on two views of each sample; None where there is none or it is not installed."""
-    if name not in LIGHTLY or not _installed("lightly"):
+    if name not in LIGHTLY or importlib.util.find_spec("lightly") is None:
         return None
-    class_name, options = LIGHTLY[name]
-    loss = getattr(importlib.import_module("lightly.loss"), class_name)(**options)
+    module, class_name, options = LIGHTLY[name]
+    loss = getattr(_from_lightly(module), class_name)(**options)
     x, _ = batch(rows)
     return _step(lambda z: loss(z[: rows // 2], z[rows // 2 :]), x)
+
+
+def _from_lightly(module: str) -> ModuleType:
+    """A module of losses alone: lightly's packages import torchvision, which need not fit this torch."""
+    found = importlib.util.find_spec("lightly")
+    assert found is not None
+    for package in ("loss", "utils", "models", "models.modules"):
+        bare = ModuleType(f"lightly.{package}")
+        bare.__path__ = [
+            str(Path(root, *package.split("."))) for root in found.submodule_search_locations or ()
+        ]
+        sys.modules.setdefault(bare.__name__, bare)
+    sys.modules.setdefault("lightly.models.utils", ModuleType("lightly.models.utils"))  # of its memory bank
+    return importlib.import_module(f"lightly.loss.{module}")
 
 
 def _step(call: Callable[[Tensor], Any], x: Tensor) -> Call:
@@ -136,21 +164,20 @@ def seconds(call: Call, times: int = 1) -> float:
     return (time.process_time() - begun) / times
 
 
-def compare(mine: Call, peer: Call | None, floor: Call) -> dict[str, float]:
-    """Medians: milliseconds, multiple of the limit, and ratio to the peer."""
-    mine()
+def compare(mine: Call, peer: Call | None, floor: Call, peer_took: float) -> dict[str, float]:
+    """Medians: milliseconds, multiple of the limit, and ratio to the peer, a call of which took so long."""
     floor()
-    first = max(seconds(mine), seconds(peer) if peer else 0.0, 1e-5)
+    first = max(seconds(mine), peer_took, 1e-5)
     times = max(1, min(20, int(0.02 / first)))
+    least = 1 if first > SLOW else 3
     spent = time.perf_counter()
     rows: list[tuple[float, float, float]] = []
-    while len(rows) < 3 or (len(rows) < 15 and time.perf_counter() - spent < ENOUGH):
+    while len(rows) < least or (len(rows) < 15 and time.perf_counter() - spent < ENOUGH):
         theirs = seconds(peer, times) if peer else 0.0
-        seconds(mine)
+        if peer or not rows:
+            mine()
         own = seconds(mine, times)
         rows.append((own, theirs / own, own / seconds(floor, times)))
-        if theirs > 1.0:
-            break
     own, ratio, multiple = (statistics.median(column) for column in zip(*rows, strict=True))
     return {"ms": own * 1e3, "of_limit": multiple} | ({"ratio": ratio} if peer else {})
 
@@ -158,21 +185,24 @@ def compare(mine: Call, peer: Call | None, floor: Call) -> dict[str, float]:
 def time_of(name: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     """One row a size: ours, the peers, the limit."""
     found: list[dict[str, Any]] = []
-    expected = {"pml": 0.0, "lightly": 0.0}
+    known = {"pml": (0.0, 1), "lightly": (0.0, 1)}  # what a call took, and at what size
     for rows in sizes:
         row: dict[str, Any] = {"loss": name, "B": rows}
         for library, make in (("pml", pml), ("lightly", lightly)):
+            took = 0.0
+            expected = known[library][0] * (rows / known[library][1]) ** 3
             try:
-                peer = make(name, rows) if expected[library] < TOO_LONG else None
+                peer = make(name, rows) if expected < TOO_LONG else None
                 if peer is not None:
-                    peer()
-                    expected[library] = seconds(peer) * 4**3  # before the next size
+                    took = seconds(peer)
+                    took = took if took > SLOW else seconds(peer)
+                    known[library] = (took, rows)
             except Exception as error:
                 row[f"{library}_error"] = f"{type(error).__name__}: {error}"[:80]
                 peer = None
             if library == "pml" or peer is not None:
-                two_views = library == "lightly"
-                result = compare(ours(name, rows, two_views), peer, limit(rows))
+                two_views = library == "lightly" or name in VARIANTS
+                result = compare(ours(name, rows, two_views), peer, limit(rows), took)
                 row |= {f"{key}_{library}" if key == "ratio" else key: v for key, v in result.items()}
         row["form"] = form_of(name, rows)
         found.append(row)
@@ -257,19 +287,21 @@ def main() -> None:
         return peak(*options.peak)
     torch.set_num_threads(1)
     fused = sorted(cls.__name__ for cls in kernels())
-    names = options.loss or (fused if options.short else list(catalog.losses()))
+    names = options.loss or (fused if options.short else [*catalog.losses(), *VARIANTS])
     sizes = options.sizes or (SHORT_SIZES if options.short else SIZES)
     times = [row for name in names for row in time_of(name, sizes)]
     memory = []
     if not options.no_memory and Path("/proc/self/clear_refs").exists():
         print(f"\npeak in MiB at B = {MEMORY_SIZE}; - where a peer is missing or fails at 4 GiB")
+        libraries = ("ours", "pml", "lightly")
+        cases = [(name, library) for name in names if name in fused for library in libraries]
+        with ThreadPoolExecutor(2) as pool:  # each waits for a process of its own
+            peaks = dict(zip(cases, pool.map(lambda case: memory_of(*case), cases), strict=True))
         for name in (name for name in names if name in fused):
-            row = {"loss": name, "B": MEMORY_SIZE} | {
-                library: memory_of(name, library) for library in ("ours", "pml", "lightly")
-            }
-            memory.append(row)
-            values = ("-" if row[lib] is None else f"{row[lib]:.0f}" for lib in ("ours", "pml", "lightly"))
-            print(f"{name:36s} ours {next(values):>6s}  pml {next(values):>6s}  lightly {next(values):>6s}")
+            row = {library: peaks[name, library] for library in libraries}
+            memory.append({"loss": name, "B": MEMORY_SIZE} | row)
+            texts = (f"{library} {'-' if mib is None else f'{mib:.0f}':>6s}" for library, mib in row.items())
+            print(f"{name:36s} {'  '.join(texts)}")
     if options.json:
         about = {"machine": platform.processor() or platform.machine(), "torch": torch.__version__}
         options.json.write_text(json.dumps({"about": about, "times": times, "memory": memory}, indent=1))
