@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,9 +133,9 @@ class Frame:
         equal = len(self.positions) > 1 and self.collapse["spread"] == 0
         return equal and not self.collapse["mean_cosine"] >= 0.5  # NaN; older recordings have 0
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
-        """Memory of the arrays but the embeddings."""
+        """Memory of the arrays but the embeddings; a recording asks every frame whenever one is added."""
         h, b = self.histogram, self.batch
         arrays = (self.positions, h.positive, h.negative, b.index, b.labels, b.weights, b.reach)
         return sum(array.nbytes for array in arrays if array is not None)
