@@ -104,9 +104,17 @@ def pml(name: str, rows: int) -> Call | None:
     if loss is None:
         return None
     x, y = batch(rows)
-    if "two views" in catalog.get(name).needs:
+    cls = catalog.get(name)
+    if "two views" in cls.needs:
         return _step(lambda z: loss(z, ref_emb=x.flip(0)), x)
-    return _step(lambda z: loss(z, y), x)
+    labels = {cls.pml.labels if cls.pml else "labels": y}
+
+    def call(z: Tensor) -> Any:
+        if hasattr(loss, "hist_"):  # DynamicSoftMarginLoss keeps the graph of its last call in its memory
+            loss.hist_ = loss.hist_.detach()
+        return loss(z, **labels)
+
+    return _step(call, x)
 
 
 def lightly(name: str, rows: int) -> Call | None:
