@@ -23,7 +23,11 @@ STYLE = """
 .st-key-reference-list button { text-align: left; justify-content: flex-start; }
 .st-key-reference-shown table { display: block; overflow-x: auto; }
 .st-key-reference-shown td:last-child { min-width: 15rem; }
-@media (max-width: 640px) { .st-key-reference-list { max-height: 16rem; } }
+@media (max-width: 640px) {
+  .st-key-reference-list { max-height: 16rem; }
+  .st-key-reference-shown :is(td, th) { padding: 0.3rem !important; }
+  .st-key-reference-shown td:last-child { min-width: 11rem; }
+}
 """
 
 
@@ -109,7 +113,9 @@ def searched(cls: type[Any]) -> str:
 
 
 def heading(cls: type[Any]) -> None:
-    """Name, summary, equation, paper, and the ways to Anatomy and Train."""
+    """Name, summary, equation, paper, and the ways to the other pages."""
+    from lab.playground.setup import why_not as why_not_in_playground
+
     st.header(cls.title, anchor=False)
     st.caption(f"`{cls.__name__}`, family {cls.family}")
     st.markdown(cls.summary)
@@ -130,6 +136,19 @@ def heading(cls: type[Any]) -> None:
                 icon=":material/play_circle:",
                 query_params=settings,
             )
+        if not why_not_in_playground(cls):
+            st.page_link(
+                "pages/playground.py",
+                label="Open in Playground",
+                icon=":material/touch_app:",
+                query_params={"playground.losses": cls.__name__},
+            )
+        st.page_link(
+            "pages/check.py",
+            label="Audit it in Check",
+            icon=":material/fact_check:",
+            query_params={"check.loss": cls.__name__},
+        )
     if isinstance(settings, str):
         st.caption(settings)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from lab.config import RunConfig
+from lab.playground.setup import offered
 from losslib import catalog, losses
 from tests.ui.opening import opened_at, said
 from ui.reference import matching, train_settings
@@ -28,14 +29,17 @@ def test_every_loss_opens_whole():
         assert len(figures) == 1 or "There is no curve of one pair" in text, name
 
 
-def test_each_loss_leads_to_anatomy_and_to_train_with_what_it_needs():
+def test_each_loss_leads_to_the_other_pages_with_what_it_needs():
     for name, query in (
         ("ContrastiveLoss", "loss=ContrastiveLoss"),
         ("ProxyNCALoss", "loss=ProxyNCALoss"),
         ("VICRegLoss", "loss=VICRegLoss&pairing=views"),
     ):
         at = opened(reference_loss=name)
-        anatomy, train = (link.proto for link in at.main.get("page_link"))
+        links = {link.proto.page: link.proto for link in at.main.get("page_link")}
+        anatomy, train = links["anatomy"], links["train"]
+        assert links["check"].query_string == f"check.loss={name}"
+        assert ("playground" in links) == (name in offered())
         assert (anatomy.page, anatomy.query_string) == ("anatomy", f"anatomy.loss={name}")
         assert (train.page, train.query_string) == ("train", query)
         RunConfig.from_settings(dict(pair.split("=") for pair in query.split("&")))

@@ -125,7 +125,7 @@ def distances(upload: Upload) -> None:
     from lab.figures.pair_distances import pair_distances
     from ui.figures.show import show
 
-    title = f"Pairs by {loss.distance.title}"
+    title = f"Pairs by {loss.distance.title.removesuffix(' of normalised embeddings')}"
     histogram = counted(upload.digest, name, upload)
     figure = pair_distances(histogram, loss.marks(), loss.distance.title, loss.distance.is_inverted, title)
     show(figure, histogram_words(histogram, upload), "check distances", "distances", 380)
