@@ -23,6 +23,7 @@ _LOW = 0xFFFF_FFFF
 _NEVER = np.iinfo(np.int64).max
 
 
+@np.errstate(over="ignore")  # squares beyond single precision are infinitely far
 def nearest_others(points: Coordinates) -> Whole | None:
     """For each point the nearest other one by squared distance in single precision; of equals the first.
 

@@ -26,6 +26,7 @@ MAX_PAIRS = 25_000
 MIN_PAIRS = 3_000
 PAIR_ENTRIES = 200_000  # numbers gathered for each side
 BINS = 64
+FAR = 1e38  # about where single precision ends: distances beyond it count as there, and the loss tells
 
 
 class Snapshot(NamedTuple):
@@ -165,10 +166,10 @@ class Probe:
         held = [side for side in sides if side.numel()]
         if not math.isfinite(low):
             least = min((side.min().item() for side in held), default=0.0)
-            low = min(before[0], -rounded_up(-least))
+            low = min(before[0], -rounded_up(min(-least, FAR)))
         if not math.isfinite(high):
             most = max((side.max().item() for side in held), default=1.0)
-            high = max(before[1], rounded_up(most))
+            high = max(before[1], rounded_up(min(most, FAR)))
         self.range = (low, high if high > low else low + 1.0)
         return self.range
 
