@@ -112,15 +112,15 @@ def two_views(count: int, views: int = 2, device: torch.device | str | None = No
 
 
 def semi_supervised(labels: Tensor, known: Tensor, sample: Tensor) -> PairMasks:
-    """Similar means the same known label, or views of one sample where a label is unknown.
+    """Similar means the same known label, or views of one sample.
 
     Args:
         labels: labels (B,); their values where `known` is False do not matter.
         known: mask (B,) of the rows whose label is known.
         sample: identity (B,) of the sample that each row is a view of.
 
-    Two rows whose labels are both known compare by label. Otherwise views of one sample are similar and all
-    other pairs are dissimilar, as in self-supervised training.
+    Two rows whose labels are both known are similar by label as well; all other pairs but the views of one
+    sample are dissimilar, as in self-supervised training.
     """
     if not labels.shape == known.shape == sample.shape or labels.ndim != 1:
         shapes = ", ".join(str(tuple(t.shape)) for t in (labels, known, sample))

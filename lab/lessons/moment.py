@@ -69,6 +69,8 @@ def moment(
         raise ParameterError("two of the answers are the same")
     if any(not 0 < len(answer) <= ANSWER_LETTERS for answer in answers):
         raise ParameterError(f"an answer has 1 to {ANSWER_LETTERS} letters")
+    if any(BETWEEN in answer for answer in answers):
+        raise ParameterError(f"an answer has no {BETWEEN} in it, which parts the answers in the link")
     if answers and not ask:
         raise ParameterError("there are answers, but no question")
     return Moment(config, step, tuple(dict.fromkeys(show)), ask, answers)

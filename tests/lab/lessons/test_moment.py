@@ -45,6 +45,7 @@ def test_what_a_moment_may_have():
         {"ask": "?", "answers": tuple("abcdef")},
         {"ask": "?", "answers": ("a", "b" * 81)},
         {"answers": ("a", "b")},
+        {"ask": "?", "answers": ("a", "b~c")},
     ):
         with pytest.raises(ParameterError):
             moment(CONFIG, **wrong)
