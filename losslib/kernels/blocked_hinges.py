@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
-from losslib.kernels.blocks import DistanceBlocks, Precision
+from losslib.kernels.blocks import FAR, DistanceBlocks, Precision
 from losslib.kernels.function import Found
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
@@ -39,61 +39,49 @@ class Hinges:
         self.sorted = SortedRows(x, batch.labels, loss.distance)
         self.blocks = DistanceBlocks(self.sorted, loss.distance, 2, upper=True)
         self.wanted, self.inverted = wanted, loss.distance.is_inverted
-        self.buffer = take(len(self.blocks.buffer), dtype=x.dtype)
 
     def run(self, positives: Side, negatives: Side) -> None:
         """One pass over all pairs."""
         for block in self.sorted.blocks():
             values, at = self.blocks.of(block)
-            width, size = block.high - block.start, block.stop - block.start
-            same = self.sorted.same(block, block.start, block.high)
-            far = self._beyond(negatives.threshold, values, inside=True)
-            far[:, :width].mul_(1 - same)
-            self._add(negatives, 1, far, values, at, block)
-            same[:, :size].triu_(1)
-            band = values[:, :width]
-            near = self._beyond(positives.threshold, band, inside=False)
-            self._add(positives, 0, near.mul_(same), band, at, block, same)
+            with lease():  # of what one block needs
+                self._block(positives, negatives, block, values, at)
+
+    def _block(self, positives: Side, negatives: Side, block: Block, values: Tensor, at: Precision) -> None:
+        width, size = block.high - block.start, block.stop - block.start
+        same = self.sorted.same(block, block.start, block.high)
+        far = self._beyond(negatives.threshold, values, inside=True)
+        far[:, :width].sub_(same, alpha=FAR)
+        self._add(negatives, 1, far, values, at, block)
+        same[:, :size].triu_(1)
+        band = values[:, :width]
+        near = self._beyond(positives.threshold, band, inside=False)
+        self._add(positives, 0, near.sub_(same.neg_().add_(1), alpha=2 * FAR), band, at, block)
 
     def _beyond(self, threshold: float, values: Tensor, inside: bool) -> Tensor:
         """By how much pairs are nearer than the threshold (`inside`) or farther; negative elsewhere."""
-        size = values.numel()
-        out = (
-            self.buffer[:size].view(values.shape)
-            if values.dtype == self.buffer.dtype
-            else torch.empty_like(values)
-        )
-        torch.sub(values, threshold, out=out)
-        return out.neg_() if inside != self.inverted else out
+        out = take(*values.shape, dtype=values.dtype)
+        if inside != self.inverted:
+            return torch.sub(values.new_full((1,), threshold), values, out=out)
+        return torch.sub(values, threshold, out=out)
 
     def _add(
-        self,
-        side: Side,
-        number: int,
-        beyond: Tensor,
-        values: Tensor,
-        at: Precision,
-        block: Block,
-        mask: Tensor | None = None,
+        self, side: Side, number: int, beyond: Tensor, values: Tensor, at: Precision, block: Block
     ) -> None:
+        active = None
         if side.inclusive:
-            active = (beyond >= 0).to(beyond.dtype)
-            if mask is not None:
-                active.mul_(mask)
-            else:
-                width = block.high - block.start
-                active[:, :width].mul_(1 - self.sorted.same(block, block.start, block.high))
-            hinges = beyond.mul_(active)
-        else:
-            active = hinges = beyond.clamp_min_(0)
+            zero = beyond.new_zeros(1)
+            active = torch.ge(beyond, zero, out=take(*beyond.shape, dtype=beyond.dtype))
+        hinges = beyond.clamp_min_(0)
         total = self._weighed(side, hinges, block)
         side.total += total
-        if total == 0 and not side.inclusive:
-            return
-        if not side.inclusive:
+        if active is None:
+            if total == 0:
+                return
             active = hinges.sign_()
-        side.count += self._weighed(side, active, block)
-        if self.wanted:
+        count = self._weighed(side, active, block)
+        side.count += count
+        if self.wanted and count:
             self._pull(side, number, active, values, at, block)
 
     def _weighed(self, side: Side, entries: Tensor, block: Block) -> float:
@@ -111,8 +99,6 @@ class Hinges:
             own = side.weight[block.start : block.stop].to(active.dtype).unsqueeze(1)
             others = side.weight[block.start : block.start + active.shape[1]].to(active.dtype)
             active.mul_(own + others)
-        elif side.weight != 1:
-            active.mul_(side.weight)
         if not self.inverted:
             active.div_(values if at is not self.blocks.exact else torch.threshold(values, 0.0, torch.inf))
         self.blocks.pull(at, number, block, active, block.start)
@@ -133,7 +119,7 @@ def contrastive(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     counts = [side.count for side in sides] if kind is AvgNonZeroReducer else _number_of_pairs(hinges.sorted)
     each = [1.0 if kind is SumReducer else 1 / max(count, 1.0) for count in counts]
     value = x.new_tensor(sum(side.total * share for side, share in zip(sides, each, strict=True)))
-    return Found(value, _gradient(hinges, each) if wanted else None)
+    return Found(value, _gradient(hinges, sides, each) if wanted else None)
 
 
 def threshold_consistent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -146,7 +132,7 @@ def threshold_consistent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Fo
         for side, scale in zip(sides, (loss.lambda_plus, loss.lambda_minus), strict=True)
     ]
     value = x.new_tensor(sum(side.total * share for side, share in zip(sides, each, strict=True)))
-    return Found(value, _gradient(hinges, each) if wanted else None)
+    return Found(value, _gradient(hinges, sides, each) if wanted else None)
 
 
 def margin(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -166,7 +152,7 @@ def margin(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
         value, by_beta = value + loss.nu * at, by_beta + loss.nu
     return Found(
         x.new_tensor(value),
-        _gradient(hinges, [share, share]) if wanted else None,
+        _gradient(hinges, sides, [share, share]) if wanted else None,
         None,
         loss.beta.new_full(loss.beta.shape, by_beta) if loss.learn_beta else None,
     )
@@ -178,7 +164,13 @@ def _even(weight: Tensor) -> Tensor | float:
     return 2 * first if bool((weight == first).all()) else weight
 
 
-def _gradient(hinges: Hinges, each: list[float]) -> Tensor:
+def _gradient(hinges: Hinges, sides: tuple[Side, Side], each: list[float]) -> Tensor:
     # farther positives pull their rows together, nearer negatives push theirs apart
     sign = -1.0 if hinges.inverted else 1.0
-    return hinges.blocks.gradient([sign * each[0], -sign * each[1]])
+    by = [share * _even_weight(side) for share, side in zip(each, sides, strict=True)]
+    return hinges.blocks.gradient([sign * by[0], -sign * by[1]])
+
+
+def _even_weight(side: Side) -> float:
+    """The weight of every pair, which the pulls are still to be multiplied by."""
+    return 1.0 if isinstance(side.weight, Tensor) else side.weight

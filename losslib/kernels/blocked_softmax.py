@@ -14,20 +14,21 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
 SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single precision, and quick
 STORED = 4096
 _WIDE = 4096  # columns of a tile
 
-Exponentials = Callable[[Tensor], tuple[Tensor, Tensor | None]]
+Exponentials = Callable[[Tensor, Tensor, Tensor], Tensor | None]
 
 
 class Softmax:
     """Sums of exponentials over the negatives of each row, or over all other rows, and what they pull.
 
-    of: turns similarities into exponentials, in place, and what they are multiplied by after being summed.
+    of: fills its last argument (b, w) with exponentials, of rows (b, D) and columns (D, w), and returns what
+        they are multiplied by after being summed.
     with_positives: whether the sums are over all other rows.
     """
 
@@ -39,13 +40,15 @@ class Softmax:
         self.pulls = take(*self.rows.shape, dtype=x.dtype).zero_()
         count = len(self.rows)
         self.block_rows = 128 if self.kept is not None else 256
+        self._spare: Tensor | None = None
+        self._sums: Tensor | None = None
         self.buffer = take(self.block_rows * min(count, _WIDE), dtype=x.dtype)
 
     def sums(self, wanted: bool) -> Tensor:
         """The sum of the exponentials of each row, (N,)."""
         totals = self.rows.new_zeros(len(self.rows))
         if not wanted:
-            self.kept = None
+            self.kept = None  # nothing is pulled
         for block, first, last in self._tiles():
             tile, after = self._exponentials(block, first, last, self.kept is not None)
             totals[block.start : block.stop].add_(tile.sum(1))
@@ -56,6 +59,14 @@ class Softmax:
                 self.kept.append(tile if after is None else tile.mul_(after))
         return totals
 
+    def spare(self, rows: int, columns: int) -> Tensor:
+        """A buffer of this size, the same at every call."""
+        if self._spare is None:
+            self._spare = (
+                self.buffer if self.kept is not None else take(len(self.buffer), dtype=self.rows.dtype)
+            )
+        return self._spare[: rows * columns].view(rows, columns)
+
     def pull(self, coefficient: Tensor) -> None:
         """Add the pulls of sum over j of E_ij (a_i + a_j) x_j, with a coefficient (N,) for each row."""
         for place, (block, first, last) in enumerate(self._tiles()):
@@ -65,13 +76,7 @@ class Softmax:
                 tile, after = self._exponentials(block, first, last, False)
                 tile = tile if after is None else tile.mul_(after)
             own = coefficient[block.start : block.stop].unsqueeze(1)
-            weight = (
-                self.buffer[: tile.numel()].view(tile.shape)
-                if self.kept is not None
-                else torch.empty_like(tile)
-            )
-            torch.add(own, coefficient[first:last], out=weight)
-            weight.mul_(tile)
+            weight = torch.add(own, coefficient[first:last], out=self.spare(*tile.shape)).mul_(tile)
             self.pulls[block.start : block.stop].addmm_(weight, self.rows[first:last])
             beyond = max(block.stop - first, 0)
             if last > first + beyond:
@@ -90,22 +95,23 @@ class Softmax:
         own, others = self.rows[block.start : block.stop], self.rows[first:last]
         size = len(own) * len(others)
         out = take(size, dtype=self.rows.dtype) if keep else self.buffer[:size]
-        tile, after = self.of(torch.mm(own, others.t(), out=out.view(len(own), len(others))))
+        tile = out.view(len(own), len(others))
+        after = self.of(own, others.t(), tile)
         if self.with_positives:
             if first == block.start:
                 tile[:, : len(own)].fill_diagonal_(0)
         elif first < block.high:
             high = min(block.high, last)
-            tile[:, : high - first].mul_(1 - self.sorted.same(block, first, high))
+            tile[:, : high - first].mul_(self.sorted.different(block, first, high))
         return tile, after
 
-    def bands(self) -> Iterator[tuple[Block, Tensor, Tensor]]:
-        """Each block of rows, its similarities to the band of its classes, the mask of its positives."""
-        for block in self.sorted.blocks():
-            mask = self.sorted.same(block, block.low, block.high)
-            mask.diagonal(block.start - block.low).zero_()
-            own, band = self.rows[block.start : block.stop], self.rows[block.low : block.high]
-            yield block, own @ band.t(), mask
+    def band(self, block: Block, scale: float, offset: float) -> tuple[Tensor, Tensor]:
+        """scale * s + offset of a block's similarities s to the band of its classes; the positives' mask."""
+        own, band = self.rows[block.start : block.stop], self.rows[block.low : block.high]
+        mask = self.sorted.same(block, block.low, block.high)
+        mask.diagonal(block.start - block.low).zero_()
+        out = take(len(own), len(band), dtype=own.dtype)
+        return torch.addmm(own.new_full((1,), offset), own, band.t(), alpha=scale, out=out), mask
 
     def pull_band(self, block: Block, slope: Tensor) -> None:
         """Add the pulls of a slope (b, width of the band), by the rows as anchors alone, on both rows."""
@@ -113,17 +119,29 @@ class Softmax:
         self.pulls[block.start : block.stop].addmm_(slope, band)
         self.pulls[block.low : block.high].addmm_(slope.t(), own)
 
+    def _others(self) -> Tensor:
+        """The sum of each row's positives, (N, D)."""
+        if self._sums is None:
+            self._sums = self.sorted.others(self.rows, take(*self.rows.shape, dtype=self.rows.dtype))
+        return self._sums
+
     def pull_positives(self, weight: Tensor) -> None:
         """Add minus the pulls of sum over positives j of (b_i + b_j) x_j, with a weight (N,) for each row."""
-        weight = weight.unsqueeze(1)
-        weighted = self.rows * weight
-        others = self.sorted.class_sums(self.rows).sub_(self.rows).mul_(weight)
-        self.pulls.sub_(others).sub_(self.sorted.class_sums(weighted).sub_(weighted))
+        column = weight.unsqueeze(1)
+        if bool((weight == weight[0]).all()):
+            self.pulls.addcmul_(self._others(), column, value=-2)
+            return
+        self.pulls.addcmul_(self._others(), column, value=-1)
+        with lease():
+            weighted, sums = (take(*self.rows.shape, dtype=self.rows.dtype) for _ in range(2))
+            self.pulls.sub_(self.sorted.others(torch.mul(self.rows, column, out=weighted), sums))
 
-    def positives_mean(self) -> Tensor:
+    def positives_sum(self) -> Tensor:
         """The sum of each row's similarities to its positives, (N,), in double precision."""
-        rows = self.rows.double()
-        return (rows * (self.sorted.class_sums(rows) - rows)).sum(1)
+        others = self._others()
+        with lease():
+            both = torch.mul(self.rows, others, out=take(*self.rows.shape, dtype=self.rows.dtype))
+            return both.sum(1, dtype=torch.float64)
 
     def gradient(self) -> Tensor:
         """The gradient by the embeddings."""

@@ -11,13 +11,14 @@ from losslib.inputs import Batch
 from losslib.kernels import reduce
 from losslib.kernels.blocked_softmax import SPAN, Exponentials, Softmax
 from losslib.kernels.function import Found
+from losslib.kernels.scratch import lease, take
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 from losslib.softmax import softplus
 
 
 def _scaled(scale: float, shift: float) -> Exponentials:
-    def of(similarity: Tensor) -> tuple[Tensor, None]:
-        return similarity.mul_(scale).sub_(shift).exp_(), None
+    def of(rows: Tensor, columns: Tensor, out: Tensor) -> None:
+        torch.addmm(rows.new_full((1,), -shift), rows, columns, alpha=scale, out=out).exp_()
 
     return of
 
@@ -28,7 +29,7 @@ def sup_con(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     softmax = Softmax(loss, x, batch, _scaled(scale, scale), with_positives=True)
     totals, others = softmax.sums(wanted), softmax.sorted.sizes - 1
     present = (others > 0).to(x.dtype)
-    mean = softmax.positives_mean() * scale / others.clamp_min(1)
+    mean = softmax.positives_sum() * scale / others.clamp_min(1)
     values = (totals.double().log() + scale - mean).to(x.dtype)
     values = torch.where(present > 0, values, 0.0)
     value, weight = reduce.rows(loss.reducer, values, present)
@@ -48,7 +49,7 @@ def decoupled(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     some = (softmax.sorted.sizes < len(x)).to(x.dtype)
     positives = positives * some
     push = torch.where(some > 0, totals.double().log() + scale, 0.0)
-    total = (push * positives).sum() - scale * (softmax.positives_mean() * some).sum()
+    total = (push * positives).sum() - scale * (softmax.positives_sum() * some).sum()
     number = 1.0 if type(loss.reducer) is SumReducer else max(float(positives.double().sum()), 1.0)
     value = (total / number).to(x.dtype)
     if not wanted:
@@ -66,16 +67,18 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     totals = softmax.sums(wanted)
     negatives = totals.log() + scale  # -inf without negatives: a term of 0
     chances, total, above = torch.zeros_like(totals), 0.0, 0.0
-    for block, similarity, mask in softmax.bands():
-        place = slice(block.start, block.stop)
-        excess = similarity.mul_(-scale).add_(negatives[place].unsqueeze(1))
-        values = softplus(excess).mul_(mask)
-        total += float(values.sum())
-        above += float(torch.count_nonzero(values))
-        if wanted:
-            chance = excess.sigmoid_().mul_(mask)
-            chances[place] = chance.sum(1)
-            softmax.pull_band(block, chance.neg_())
+    for block in softmax.sorted.blocks():
+        with lease():  # of what one block needs
+            pulls, mask = softmax.band(block, -scale, 0.0)
+            place = slice(block.start, block.stop)
+            excess = pulls.add_(negatives[place].unsqueeze(1))
+            values = softplus(excess).mul_(mask)
+            total += float(values.sum())
+            above += float(torch.count_nonzero(values))
+            if wanted:
+                chance = excess.sigmoid_().mul_(mask)
+                chances[place] = chance.sum(1)
+                softmax.pull_band(block, chance.neg_())
     number = float((softmax.sorted.sizes.double() - 1).sum())
     each = _each(loss, number, above)
     value = x.new_tensor(total * each)
@@ -97,19 +100,17 @@ def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     alpha, beta, base = loss.alpha, loss.beta, loss.base
     softmax = Softmax(loss, x, batch, _scaled(beta, beta * base), with_positives=False)
     totals = softmax.sums(wanted)
-    push = totals.log1p() / beta
-    total, above = 0.0, 0.0
-    for block, similarity, mask in softmax.bands():
-        place = slice(block.start, block.stop)
-        near = similarity.sub_(base).mul_(-alpha).exp_().mul_(mask)
-        sums = near.sum(1)
-        values = sums.log1p() / alpha + push[place]
-        total += float(values.sum(dtype=torch.float64))
-        above += float(torch.count_nonzero(values))
-        if wanted:
-            softmax.pull_band(block, near.mul_((-1 / (1 + sums)).unsqueeze(1)))
+    sums = torch.zeros_like(totals)
+    for block in softmax.sorted.blocks():
+        with lease():  # of what one block needs
+            near, mask = softmax.band(block, -alpha, alpha * base)
+            here = torch.sum(near.exp_().mul_(mask), 1, out=sums[block.start : block.stop])
+            if wanted:
+                softmax.pull_band(block, near.div_((-1 - here).unsqueeze(1)))
+    values = sums.log1p_().div_(alpha).add_(totals.log1p() / beta)
+    above = float(torch.count_nonzero(values))
     each = _each(loss, len(x), above)  # of two rows or more each has a pair
-    value = x.new_tensor(total * each)
+    value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
     softmax.pull(1 / (1 + totals))
@@ -122,40 +123,38 @@ def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     m, gamma = loss.margin, loss.gamma
     shift = gamma * (1 - m * m)
 
-    def exponentials(similarity: Tensor) -> tuple[Tensor, Tensor]:
-        weight = similarity.add(m).clamp_min_(0)
-        return similarity.sub_(m).mul_(weight).mul_(gamma).sub_(shift).exp_(), weight
+    def exponentials(rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
+        # with w = max(s, -m) the logits are gamma (w^2 - m^2), weighted by w + m
+        within = softmax.spare(*out.shape)
+        torch.mm(rows, columns, out=within).clamp_min_(-m)
+        torch.addcmul(out.new_full((1,), -gamma), within, within, value=gamma, out=out).exp_()
+        return within.add_(m)
 
     softmax = Softmax(loss, x, batch, exponentials, with_positives=False)
     totals = softmax.sums(wanted)
     push = totals.log() + shift
     both = ((softmax.sorted.sizes > 1) & (softmax.sorted.sizes < len(x))).to(x.dtype)
     push = torch.where(both > 0, push, 0.0)
-    chances, total, above = torch.zeros_like(totals), 0.0, 0.0
-    for block, similarity, mask in softmax.bands():
-        place = slice(block.start, block.stop)
-        weight = (1 + m - similarity).clamp_min_(0)
-        logits = similarity.neg_().add_(1 - m).mul_(weight).mul_(gamma)
-        largest = logits.sub((1 - mask) * 1e30).amax(1, keepdim=True)
-        largest = torch.where(largest < -1e29, 0.0, largest)
-        share = logits.sub_(largest).clamp_(-SPAN, 0.0).exp_().mul_(mask)
-        sums = share.sum(1, keepdim=True)
-        here = both[place]
-        pull = torch.where(here > 0, (sums.log() + largest).squeeze(1), 0.0)
-        values = softplus(pull + push[place]) * here
-        total += float(values.sum(dtype=torch.float64))
-        above += float(torch.count_nonzero(values))
-        if wanted:
-            chance = (
-                (pull + push[place]).sigmoid() * values.sign()
-                if _above(loss)
-                else ((pull + push[place]).sigmoid() * here)
-            )
-            chances[place] = chance
-            shares = share.mul_(weight).mul_((-chance / sums.squeeze(1).clamp_min(1e-37)).unsqueeze(1))
-            softmax.pull_band(block, shares)
-    each = _each(loss, float(both.sum()), above)
-    value = x.new_tensor(total * each)
+    chances, values = torch.zeros_like(totals), torch.zeros_like(totals)
+    for block in softmax.sorted.blocks():
+        with lease():  # of what one block needs
+            apart, mask = softmax.band(block, -1.0, 1.0)
+            place = slice(block.start, block.stop)
+            # with r = 1 - s the logits are gamma (r^2 - m^2), so that 0 may stand for r^2 where there is none
+            share = torch.mul(apart, apart, out=take(*apart.shape, dtype=apart.dtype)).mul_(gamma).mul_(mask)
+            largest = share.amax(1, keepdim=True)
+            sums = share.sub_(largest).clamp_min_(-SPAN).exp_().mul_(mask).sum(1)
+            pull = sums.log().add_(largest.squeeze(1)).sub_(gamma * m * m)
+            both_here = torch.where(both[place] > 0, pull + push[place], 0.0)
+            here = torch.mul(softplus(both_here), both[place], out=values[place])
+            if wanted:
+                chance = torch.mul(
+                    both_here.sigmoid_(), here.sign() if _above(loss) else both[place], out=chances[place]
+                )
+                weight = (chance / sums.clamp_min_(1e-37)).neg_().unsqueeze(1)
+                softmax.pull_band(block, share.mul_(apart.add_(m)).mul_(weight))
+    each = _each(loss, float(both.sum()), float(torch.count_nonzero(values)))
+    value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
     softmax.pull(chances / totals.clamp_min(torch.finfo(x.dtype).tiny))

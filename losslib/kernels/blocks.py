@@ -24,8 +24,9 @@ class Precision:
 
     def __init__(self, rows: Tensor, of: Rows, sides: int) -> None:
         self.rows = rows
+        self.unit = of.narrow is not None  # whether all squares are 1
         self.squares = of.squares(rows)
-        self.largest = float(self.squares.max())
+        self.largest = 1.0 if self.unit else float(self.squares.max())
         self.pulls = [take(*rows.shape, dtype=rows.dtype).zero_() for _ in range(sides)]
         self.totals = [rows.new_zeros(len(rows)) for _ in range(sides)]  # of the weights of each row
 
@@ -91,9 +92,11 @@ class DistanceBlocks:
             torch.mm(own, others.t(), out=out)
             self._put_far(out, block)
             return out
-        squares = at.squares[self._first(block) :]
-        torch.addmm(squares, own, others.t(), alpha=-2.0, out=out)
-        out.add_(at.squares[block.start : block.stop].unsqueeze(1))
+        if at.unit:
+            torch.addmm(own.new_full((1,), 2.0), own, others.t(), alpha=-2.0, out=out)
+        else:
+            torch.addmm(at.squares[self._first(block) :], own, others.t(), alpha=-2.0, out=out)
+            out.add_(at.squares[block.start : block.stop].unsqueeze(1))
         self._put_far(out, block)
         return out.sqrt_() if out.amin().item() > 2 * NEAR * at.largest else None
 

@@ -244,7 +244,9 @@ def _multi_similarity(loss: Any) -> float:
 
 
 def _circle(loss: Any) -> float:
-    span: float = loss.gamma * (1 if 0 <= loss.margin < 1 else (1 + abs(loss.margin)) ** 2)
+    if loss.margin < 0:  # whose logits are no differences of squares
+        return math.inf
+    span: float = loss.gamma * (1 if loss.margin < 1 else (1 + loss.margin) ** 2)
     return span
 
 

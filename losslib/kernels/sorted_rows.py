@@ -62,12 +62,18 @@ class SortedRows:
         own = self.number[block.start : block.stop].unsqueeze(1)
         return torch.eq(own, self.number[low:high], out=own.new_empty(len(own), high - low))
 
-    def class_sums(self, values: Tensor) -> Tensor:
-        """The sum over each row's class, itself included, of values (N, D)."""
+    def different(self, block: Block, low: int, high: int) -> Tensor:
+        """1 where they are of different classes."""
+        own = self.number[block.start : block.stop].unsqueeze(1)
+        return torch.ne(own, self.number[low:high], out=own.new_empty(len(own), high - low))
+
+    def others(self, values: Tensor, out: Tensor) -> Tensor:
+        """The sum over the other rows of each row's class, of values (N, D), into `out`."""
         sums = values.new_zeros(self.classes_number, values.shape[1]).index_add_(0, self.classes, values)
-        return sums.index_select(0, self.classes)
+        return torch.index_select(sums, 0, self.classes, out=out).sub_(values)
 
     def back(self, grad: Tensor) -> Tensor:
         """The gradient by the embeddings, in the batch's order, from that by the sorted rows."""
-        sorted_grad = self.rows.back(grad)
-        return torch.empty_like(sorted_grad).index_copy_(0, self.order, sorted_grad)
+        place = torch.empty_like(self.order)
+        place[self.order] = torch.arange(len(place), device=place.device)
+        return self.rows.back(grad).index_select(0, place)
