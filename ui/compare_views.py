@@ -109,7 +109,7 @@ def distances_figure(
 
     frames = [one.at(step) for one in recordings]
     distances = [catalog.get(one.config.loss).default_distance() for one in recordings]
-    axes = [f"{'larger' if d.is_inverted else 'smaller'} is closer" for d in distances]
+    axes = ["closer →" if d.is_inverted else "← closer" for d in distances]  # short: charts get narrow
     return compared_distances(
         [frame.histogram for frame in frames], titles, axes, [frame.marks for frame in frames], palette
     )

@@ -65,9 +65,13 @@ def sweep_ranking(
         )
     figure.update_layout(
         xaxis={"title": "held-out quality at the last step", "range": [0, 1.02]},
-        yaxis={"categoryorder": "array", "categoryarray": [one.label for one in reversed(ranked)]},
+        yaxis={
+            "categoryorder": "array",
+            "categoryarray": [one.label for one in reversed(ranked)],
+            "range": [-1.1, len(ranked) - 0.5],  # the last row leaves room for the word on the dotted line
+        },
         margin={"l": 10, "r": 10, "t": 30, "b": 10},
-        height=110 + 34 * len(ranked),
+        height=130 + 34 * len(ranked),
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
         showlegend=True,
     )
