@@ -122,7 +122,9 @@ class Kept(Inquired):
             self.sign_of_life()
             self._fork, self._life = None, self._life + 1
             self._run, self._shown, self._config, self._total = former[:4]
-            self.step, self.recording, self.data = former.step, former.recording, former.data
+            # a step that was under way when it was put aside has been made since
+            self.step = former.step if former.run is None else former.run.steps_done
+            self.recording, self.data = former.recording, former.data
             self.probe, self.marks, self.checkpoints = former.probe, former.marks, former.checkpoints
             self.glances, self._changes, self._until = Glances(self._clock), {}, None
             self._by_hand = self._phases = 0

@@ -99,3 +99,21 @@ def test_the_failure_of_a_closed_run_leaves_it_closed(small: Small, clock: Clock
     in_the_middle(run, closed)
     scheduler.turn()
     assert (run.state, run.reason) == ("closed", "This run was closed.")
+
+
+def test_a_run_put_aside_in_the_middle_of_a_step_comes_back_with_that_step(
+    small: Small, clock: Clock
+) -> None:
+    scheduler = made(clock)
+    run = opened(scheduler, small())
+    run.advance(3)
+    turns(scheduler, 5)
+    run.play()
+    in_the_middle(run, lambda: run.reset(small(seed=1)))
+    turns(scheduler, 3)
+    assert (run.state, run.step) == ("ready", 0)
+    run.bring_back()
+    assert (run.state, run.step) == ("paused", 4)
+    run.advance()
+    turns(scheduler, 3)
+    assert run.step == 5
