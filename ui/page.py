@@ -35,6 +35,7 @@ STYLE = """
 .stCode .token:is(.number, .boolean, .string) { color: light-dark(#9a4a00, #f5b26b) !important; }
 kbd { color: inherit !important; opacity: 0.8 !important; }
 .katex-display { overflow: auto hidden; padding: 0.5rem 4px; }
+.katex-display > .katex { white-space: normal; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3rem 1rem 2rem; }
   [data-testid="stExpandSidebarButton"] { width: auto; }

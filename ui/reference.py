@@ -25,8 +25,12 @@ STYLE = """
 .st-key-reference-shown td:last-child { min-width: 15rem; }
 @media (max-width: 640px) {
   .st-key-reference-list { max-height: 16rem; }
-  .st-key-reference-shown :is(td, th) { padding: 0.3rem !important; }
-  .st-key-reference-shown td:last-child { min-width: 11rem; }
+  .st-key-reference-shown :is(table, tbody, tr, td) { display: block; border: 0; min-width: 0 !important; }
+  .st-key-reference-shown thead { display: none; }
+  .st-key-reference-shown tr { border-top: 1px solid currentColor; padding: 0.3rem 0; }
+  .st-key-reference-shown td { padding: 0.1rem 0 !important; }
+  .st-key-reference-shown td:nth-child(3)::before { content: "Default: "; }
+  .st-key-reference-shown td:nth-child(4)::before { content: "Accepts: "; }
 }
 """
 
