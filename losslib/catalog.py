@@ -21,7 +21,8 @@ def losses() -> dict[str, type[Any]]:
 
     The environment variable names modules of your own, or single classes, separated by commas:
     my_package.my_losses, my_package.my_file:MyLoss. Of a module those count that derive from BaseLoss, and
-    modules of torch whose name ends in Loss; `losslib.own` says how these are called.
+    modules of torch whose name ends in Loss, or, where it has neither, all that can be called as a loss;
+    `losslib.own` says how these are called.
 
     Raises:
         ParameterError: a module of `LOSSLAB_LOSSES` cannot be imported, has no loss, or takes a known name.
@@ -33,7 +34,7 @@ def losses() -> dict[str, type[Any]]:
     for target in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
         own = _own(target)
         if not own or own.keys() & found.keys():
-            what = f"{min(own.keys() & found.keys())} is taken" if own else "it defines no subclass of a loss"
+            what = f"{min(own.keys() & found.keys())} is taken" if own else "it defines no torch.nn.Module"
             raise ParameterError(f"{VARIABLE}: {target!r} adds no loss: {what}")
         found |= own
     return {name: found[name] for name in sorted(found)}
@@ -74,12 +75,29 @@ def _own(target: str) -> dict[str, type[Any]]:
     if not colon:
         classes = _defined(module, nn.Module)
         chosen = {n: c for n, c in classes.items() if issubclass(c, BaseLoss) or n.endswith("Loss")}
+        if not chosen:
+            return _called_as_losses(classes)
     else:
         found = getattr(module, wanted, None)
         if not (isinstance(found, type) and issubclass(found, nn.Module)):
             raise ParameterError(f"{VARIABLE}: {name!r} has no class {wanted!r} derived from torch.nn.Module")
         chosen = {wanted: found}
     return {n: as_loss(c) for n, c in chosen.items()}
+
+
+def _called_as_losses(classes: dict[str, type[Any]]) -> dict[str, type[Any]]:
+    """Those of the modules that can be called with embeddings and labels; the first refusal if none can."""
+    from losslib.own import as_loss
+
+    found, refusals = {}, []
+    for name, made_by in classes.items():
+        try:
+            found[name] = as_loss(made_by)
+        except ParameterError as error:
+            refusals.append(error)
+    if refusals and not found:
+        raise refusals[0]
+    return found
 
 
 @cache

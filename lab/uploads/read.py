@@ -246,9 +246,14 @@ class _Reader:
         if cell.lower() in MISSING or at in self.columns.texts:
             return float("nan")
         raise UploadError(
-            f"{self.name}, {place(self.rows, line)}, column {at + 1} ({self.columns.titles[at]}): "
+            f"{self.name}, {place(self.rows, line)}, {self._titled(at)}: "
             f"{cell[:40]!r} is not a number; mend the cell, or leave the row out"
         )
+
+    def _titled(self, at: int) -> str:
+        """Which column it is, with its name if it has one."""
+        place_of, title = f"column {at + 1}", self.columns.titles[at]
+        return place_of if title == place_of else f"{place_of} ({title})"
 
     def table(self, notes: tuple[str, ...]) -> Table:
         """What was taken."""

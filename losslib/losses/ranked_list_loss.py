@@ -134,10 +134,14 @@ class RankedListLoss(PairLoss):
     @property
     def not_claimed(self) -> dict[str, str]:
         """Checks of the audit that do not hold, with reasons."""
-        if self.pos_temperature == 0 and self.neg_temperature == 0:
-            return {}
-        reason = "the weights are part of the graph: raising a slight violation lowers the weighted mean"
-        return {"pair weights": reason}
+        reasons = {}
+        if self.pos_temperature != 0 or self.neg_temperature != 0:
+            reasons["pair weights"] = (
+                "the weights are part of the graph: raising a slight violation lowers the weighted mean"
+            )
+        if self.imbalance in (0, 1):
+            reasons["closed hinge"] = "an imbalance of 0 or 1 leaves one side without weight"
+        return reasons
 
     def marks(self) -> tuple[Mark, ...]:
         """Both boundaries, as lines."""

@@ -62,9 +62,6 @@ class SelectivelyContrastiveTripletLoss(PairLoss):
     )
     pml: ClassVar[PmlSpelling | None] = None
     default_distance = CosineSimilarity
-    not_claimed: ClassVar[dict[str, str]] = {
-        "temperature": "the temperature divides the easy triplets only",
-    }
 
     hard_weight = Param(
         1.0,
@@ -83,6 +80,14 @@ class SelectivelyContrastiveTripletLoss(PairLoss):
         larger="easy triplets keep more gradient",
     )
     triplets_per_anchor = PER_ANCHOR
+
+    @property
+    def not_claimed(self) -> dict[str, str]:
+        """Checks of the audit that do not hold, with reasons."""
+        reasons = {"temperature": "the temperature divides the easy triplets only"}
+        if self.hard_weight == 0:
+            reasons["hard pairs"] = "hard triplets have a weight of 0"
+        return reasons
 
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss` per triplet."""

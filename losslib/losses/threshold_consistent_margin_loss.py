@@ -95,6 +95,17 @@ class ThresholdConsistentMarginLoss(PairLoss):
         larger="tolerates nearer negatives",
     )
 
+    @property
+    def not_claimed(self) -> dict[str, str]:
+        """Checks of the audit that do not hold, with reasons."""
+        reasons = {}
+        if self.lambda_minus == 0:
+            reasons["closed hinge"] = "its negatives have a weight of 0"
+        if self.lambda_plus == 0:
+            names = ("closed hinge", "pair weights", "hard pairs")
+            reasons |= dict.fromkeys(names, "its positives have a weight of 0")
+        return reasons
+
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss`, already reduced."""
         low, high = self._sides(pairs, pairs.values)

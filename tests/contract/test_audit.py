@@ -87,3 +87,19 @@ def test_extreme_options_and_other_batches(
     torch.manual_seed(0)
     found = audit(build(name, options), seed=seed, only=[check])[check]
     assert found.status == status, found
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("RankedListLoss", {"imbalance": 0.0}, "one side without weight"),
+        ("ThresholdConsistentMarginLoss", {"lambda_minus": 0.0}, "negatives have a weight of 0"),
+    ],
+)
+def test_a_side_without_weight_says_why_its_hinge_is_not_checked(
+    name: str, options: dict[str, Any], said: str
+) -> None:
+    report = audit(build(name, options), only=["closed hinge", "pair weights"])
+    assert said in report["closed hinge"].got
+    assert report.passed
+    assert audit(build(name), only=["closed hinge"])["closed hinge"].status == "passed"

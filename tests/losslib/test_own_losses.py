@@ -47,7 +47,7 @@ def test_a_loss_of_ones_own_is_in_the_catalogue(own_file):
             OWN.format(name="ContrastiveLoss"),
             "'own_taken' adds no loss: ContrastiveLoss is taken",
         ),
-        ("own_empty", "x = 1", "'own_empty' adds no loss: it defines no subclass"),
+        ("own_empty", "x = 1", "'own_empty' adds no loss: it defines no torch.nn.Module"),
         ("own_broken", "import not_a_module", "'own_broken' cannot be imported .No module named"),
     ],
 )
@@ -136,3 +136,29 @@ def test_one_class_can_be_named_and_trained_by_the_command_line(own_file, tmp_pa
         assert "has no class 'NoSuch'" in capsys.readouterr().err
     finally:
         settings.cache_clear()
+
+
+UNNAMED = """
+from torch import nn
+
+class Block(nn.Module):
+    def forward(self, x):
+        return x
+
+class SoftPull(nn.Module):
+    def __init__(self, margin: float = 0.2):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, embeddings, labels):
+        return (embeddings.pow(2).sum() - self.margin).relu()
+"""
+
+
+def test_a_module_of_any_name_counts_where_none_is_called_a_loss(own_file):
+    own_file("own_unnamed", UNNAMED)
+    assert catalog.get("SoftPull").params["margin"].default == 0.2
+    assert "Block" not in catalog.losses()
+    own_file("own_uncallable", UNNAMED.partition("class SoftPull")[0])
+    with pytest.raises(ParameterError, match=r"Block: its forward takes \(x\)"):
+        catalog.losses()
