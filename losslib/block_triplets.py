@@ -206,11 +206,17 @@ _BLOCK = 1 << 16  # values in memory at a time, or four matrices where that is m
 _QUICK = 1 << 18  # where the slopes are written out: what stays in the cache
 
 
-def columns_of(positive: Tensor) -> Tensor:
-    """The columns of each row's positives first, (B, m) with m the most positives of a row."""
+def columns_of(positive: Tensor, counts: Tensor | None = None) -> Tensor:
+    """The columns of each row's positives first, (B, m) with m the most positives of a row.
+
+    counts: the number of positives of each row, where it is at hand.
+    """
     rows, width = positive.shape
-    most = int(positive.sum(1).max()) if rows and values_are_known(positive) else width
-    place = torch.where(positive, positive.cumsum(1) - 1, most)
+    if rows and values_are_known(positive):
+        most = int((positive.sum(1) if counts is None else counts).max())
+    else:
+        most = width
+    place = positive.cumsum(1).mul_(positive)  # from 1 on; place 0 takes the others and is cut off
     columns = torch.arange(width, device=positive.device).expand(rows, width)
     placed = torch.zeros(rows, most + 1, dtype=torch.int64, device=positive.device)
-    return placed.scatter(1, place, columns).narrow(1, 0, most)
+    return placed.scatter_(1, place, columns).narrow(1, 1, most)

@@ -30,13 +30,15 @@ class TripletDifferences:
     def __init__(self, pairs: Pairs, low: float, width: float, bins: int) -> None:
         self.separation = pairs.separation.detach()
         self.low, self.width, self.bins = low, width, bins
+        self._whole: tuple[Tensor, ...] = ()
         self.listed = None if pairs.batch.indices is None else joined(pairs.batch.indices)
         if self.listed is None:
             self.positive, self.negative = pairs.positive, pairs.negative
-            self.columns = columns_of(pairs.positive)
-            self.kept = torch.arange(self.columns.shape[1], device=self.columns.device) < self.positive.sum(
-                1, keepdim=True
-            )
+            self.positives = self.positive.sum(1, keepdim=True)
+            self.negatives = self.negative.sum(1, keepdim=True)
+            self.columns = columns_of(self.positive, self.positives)
+            places = torch.arange(self.columns.shape[1], device=self.columns.device)
+            self.kept = places < self.positives
 
     def histogram(self) -> Tensor:
         """Number of triplets at each node between bins, each shared by the two beside it, (bins + 1,)."""
@@ -47,10 +49,12 @@ class TripletDifferences:
             share = (place - below).clamp(0, 1).to(nodes.dtype)
             nodes = nodes.index_add(0, below.long(), 1 - share)
             return nodes.index_add(0, below.long() + 1, share)
-        for at in self._rows():
-            nodes = nodes + self._nodes(at)
-        known = self.separation.isnan().any().logical_not()  # else the comparisons mean nothing
-        return torch.where(known, nodes, torch.nan)
+        above = sum((self._above(at) for at in self._rows()), nodes)
+        within = above[:-1] - above[1:]  # triplets beyond each bin, those in it by their share
+        number = (self.positives * self.negatives).sum(0).to(nodes.dtype)
+        ends = torch.cat([number, within, torch.zeros_like(number)])
+        # NaN is no number of triplets: comparisons with it mean nothing
+        return ends[:-1] - ends[1:] + 0 * self.separation.sum()
 
     def weights(self, table: Tensor) -> Tensor:
         """Sum over triplets of the table's entry at the difference, + for a pair as positive, - as negative.
@@ -89,52 +93,55 @@ class TripletDifferences:
         step = max(1, max(_BLOCK, rows * width) // each)
         return (slice(at, at + step) for at in range(0, rows, step))
 
-    def _sorted(self, at: slice) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Of a block of rows, in double precision: positives (b, m), negatives from the nearest on (b, R) and
-        then infinity, their columns, and the number of negatives in reach of each edge (b, m, bins + 1):
-        those whose triplets lie in bin k or above, for k from 0 to `bins`."""
-        values = widen(self.separation[at])[0]
-        near = values.gather(1, self.columns[at])
-        far, order = values.masked_fill(self.negative[at].logical_not(), torch.inf).sort(1)
-        edges = torch.arange(self.bins + 1, device=values.device, dtype=values.dtype)
-        reach = (near - self.low).unsqueeze(2) - (edges - self._rounding) * self.width
-        within = torch.searchsorted(far, reach.flatten(1), right=True).view_as(reach)
-        return near, far, order, within * self.kept[at].unsqueeze(2)
+    def _sorted(self, at: slice) -> tuple[Tensor, ...]:
+        """Of a block of rows, in double precision, what `_sort` finds; kept where that is the whole batch."""
+        if at.start or at.stop < len(self.separation):
+            return self._sort(at)
+        self._whole = self._whole or self._sort(at)
+        return self._whole
 
-    def _nodes(self, at: slice) -> Tensor:
-        """Share of a block of rows in each node, (bins + 1,)."""
-        near, far, _, within = self._sorted(at)
-        number = self.negative[at].sum(1, keepdim=True)
-        before = F.pad(far.masked_fill(far.isinf(), 0).cumsum(1), (1, 0))
-        reached = before.gather(1, within.flatten(1)).view(within.shape)  # sum of the negatives in reach
-        count = (within[:, :, :-1] - within[:, :, 1:]).to(far.dtype)
-        edges = torch.arange(self.bins, device=far.device, dtype=far.dtype)
-        place = ((near - self.low) / self.width).unsqueeze(2) - edges
-        beyond = count * place - (reached[:, :, :-1] - reached[:, :, 1:]) / self.width
-        # rounding at an edge may leave a sum just outside
-        beyond = torch.minimum(beyond.clamp_min(0), count).sum((0, 1))
-        count = count.sum((0, 1))
-        nodes = torch.zeros(self.bins + 1, dtype=far.dtype, device=far.device)
-        nodes[:-1] = count - beyond
-        nodes[1:] += beyond
-        nodes[0] += (number * self.kept[at] - within[:, :, 0]).sum()
-        nodes[-1] += within[:, :, -1].sum()
-        return nodes
+    def _sort(self, at: slice) -> tuple[Tensor, ...]:
+        """Negatives from the nearest on (b, R) and then infinity, their columns, the distances that reach the
+        edges (b, m, bins + 1), and how many negatives each reaches: those of triplets in bin k or above, for
+        k from 0 to `bins`; none from what is no positive."""
+        separation, negative, columns, kept = self._of(at)
+        values = widen(separation)[0]
+        far, order = values.masked_fill(negative.logical_not(), torch.inf).sort(1)
+        edges = torch.arange(self.bins + 1, device=values.device, dtype=values.dtype)
+        shift = (edges - self._rounding).mul_(self.width).add_(self.low)
+        reach = values.gather(1, columns).unsqueeze(2) - shift
+        within = torch.searchsorted(far, reach.flatten(1), right=True).view_as(reach)
+        return far, order, reach, within * kept.unsqueeze(2)
+
+    def _of(self, at: slice) -> tuple[Tensor, ...]:
+        """Distances, negatives, columns of the positives and which of those count, of a block of rows."""
+        given = self.separation, self.negative, self.columns, self.kept
+        whole = at.start == 0 and at.stop >= len(self.separation)
+        return given if whole else tuple(part[at] for part in given)
+
+    def _above(self, at: slice) -> Tensor:
+        """The places of a block's triplets above each edge, in bins, summed, (bins + 1,)."""
+        far, _, reach, within = self._sorted(at)
+        before = F.pad(far.cumsum(1), (1, 0))
+        reached = before.gather(1, within.flatten(1)).view_as(reach)  # sums of the negatives in reach
+        exact = reach - self._rounding * self.width
+        return (exact * within - reached).sum((0, 1)) / self.width
 
     def _weights(self, at: slice, table: Tensor) -> Tensor:
         """`weights` of a block of rows."""
-        _, far, order, within = self._sorted(at)
+        far, order, _, within = self._sorted(at)
+        _, negative, columns, kept = self._of(at)
         within = within[:, :, 1:-1]  # the first and last bin take what lies beyond them
-        steps = (table[1:-1] - table[:-2]).to(far.dtype)
-        kept = self.kept[at].to(far.dtype)
-        of_near = (within.to(far.dtype) @ steps + table[0] * self.negative[at].sum(1, keepdim=True)) * kept
+        table, kept, negative = table.to(far.dtype), kept.to(far.dtype), negative.to(far.dtype)
+        first, steps = table[0], table[1:-1] - table[:-2]
+        of_near = within.to(far.dtype) @ steps + kept * (first * self.negatives[at])
         # the n-th negative is in reach of an edge that reaches more than n of them
         reaching = torch.zeros(len(far), far.shape[1] + 1, dtype=far.dtype, device=far.device)
         reaching.scatter_add_(1, within.flatten(1), (kept.unsqueeze(2) * steps).flatten(1))
-        over = reaching.flip(1).cumsum(1).flip(1)[:, 1:] + table[0] * kept.sum(1, keepdim=True)
-        total = torch.zeros_like(far).scatter_(1, order, -over)
-        total = total * self.negative[at].to(far.dtype)
-        return total.scatter_add_(1, self.columns[at], of_near).to(self.separation.dtype)
+        every = reaching.sum(1, keepdim=True) + first * self.positives[at]
+        over = every - reaching.cumsum(1)[:, :-1]
+        total = torch.empty_like(far).scatter_(1, order, over).mul_(negative).neg_()
+        return total.scatter_add_(1, columns, of_near).to(self.separation.dtype)
 
 
 _BLOCK = 1 << 18  # numbers in memory at a time, or one matrix where that is more

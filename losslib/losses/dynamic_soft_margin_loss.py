@@ -12,7 +12,7 @@ from losslib.inputs import Batch
 from losslib.losses.threshold_consistent_margin_loss import no_reducer
 from losslib.pair_matrix import Pairs
 from losslib.params import Integer, Interval, Param
-from losslib.precision import transforming, without_autocast
+from losslib.precision import transforming, values_are_known, without_autocast
 from losslib.terms import IndexedTerm, Term
 from losslib.triplet_weights import TripletDifferences
 from losslib.types import Paper, PmlSpelling
@@ -110,7 +110,7 @@ class DynamicSoftMarginLoss(PairLoss):
             triplets = TripletDifferences(pairs, self.min_val, width, self.num_bins)
             seen = triplets.histogram()
             number = seen.sum()
-            some = torch.where(number > 0, number, 1.0)
+            some = number.clamp_min(1)
             moved = self._moved((seen / some).to(self.histogram.dtype), pairs.batch)
             weights = triplets.weights(moved.cumsum(0)) / some.to(pairs.values.dtype)
         term = _WeighedTerm((weights * pairs.separation).sum(), None)
@@ -125,6 +125,11 @@ class DynamicSoftMarginLoss(PairLoss):
                 f"{type(self).__name__}: histogram must be on {batch.embeddings.device} as the embeddings "
                 f"are, got {memory.device}; call loss.to(device)"
             )
+        if memory.device.type == "cpu" and values_are_known(batch_histogram) and not transforming():
+            if not batch_histogram.sum().item() > 0:
+                return memory
+            alpha = self.momentum if memory.sum().item() else 1.0
+            return torch.add(memory, batch_histogram - memory, alpha=alpha)
         share = torch.where(memory.sum() == 0, 1.0, self.momentum)
         # of an equal batch nothing moves, to the last digit; nor of one with NaN, which would stay for good
         moved = memory + share.to(memory.dtype) * (batch_histogram - memory)
