@@ -18,9 +18,9 @@ def _one_torch_thread() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests share one server and take turns: they stay in one process, in their order.
 
-    One that fails is tried once more: on a machine that others use as well a click or a frame may come seconds
-    late. The summary shows every failed try, at most three are forgiven in a run, and `--force-reruns=0` forgives
-    none.
+    One that fails is tried once more: on a machine that others use as well a click or a frame may come
+    seconds late. The summary shows every failed try, at most three are forgiven in a run, and
+    `--force-reruns=0` forgives none.
     """
     for item in items:
         if item.get_closest_marker("browser"):
