@@ -141,7 +141,7 @@ def buttons(run: LiveRun, wanted: RunConfig) -> None:
             list(SPEEDS),
             len(SPEEDS) - 1,
             key="speed",
-            width=125,
+            width=115,
             persist_state="session",
             help="How many steps a second: slow enough to follow by eye, or as fast as the server can.",
         )

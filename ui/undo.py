@@ -117,10 +117,15 @@ def button(run: LiveRun) -> None:
         told += " The former run comes back as it stood; Redo brings the present one back."
     elif what:
         told += " The run goes on: a knob is turned back from the next step on."
-    st.button("Undo", key="undo", on_click=take_back, disabled=not what, help=told, shortcut="Ctrl+Z")
+    st.button(
+        "Undo", key="undo", on_click=take_back, disabled=not what, help=f"{told} Ctrl+Z.", shortcut="Ctrl+Z"
+    )
     undone = possible(st.session_state.get(UNDONE, []), run.laters)
     again = f"Does again: {undone[-1].what}." if undone else "Nothing was taken back."
-    st.button("Redo", key="redo", on_click=do_again, disabled=not undone, help=again, shortcut="Ctrl+Shift+Z")
+    keys = "Ctrl+Shift+Z"
+    st.button(
+        "Redo", key="redo", on_click=do_again, disabled=not undone, help=f"{again} {keys}.", shortcut=keys
+    )
 
 
 def take_back() -> None:
