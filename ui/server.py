@@ -92,13 +92,10 @@ def first_pictures_first(patience: float = 4.0) -> None:
 
 
 def first_step(patience: float = 60.0) -> None:
-    """One step of a tiny run on the worker: torch imports a lot of machinery at its first update."""
-    import torch
-
+    """One step of a tiny run on the worker: what torch makes at its first update is there for all."""
     from lab.config import RunConfig
 
     tiny = RunConfig(data="blobs", data_options={"points": 40}, batch=8, per_class=2, steps=1)
-    torch.optim.Adam([torch.zeros(1)])  # imports most of it here, not on the worker that all runs share
     run = scheduler().open(tiny)
     run.play()
     deadline = time.monotonic() + patience

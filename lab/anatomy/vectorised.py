@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.func import grad_and_value, vmap
+from torch.func import vmap
 
 from lab.scenes import OwnDraws
 
@@ -23,10 +23,10 @@ def values_and_gradients(make: Callable[[], Any], call: Call, at: Tensor) -> tup
     """
     with OwnDraws():
         try:
-            loss = make()
-            gradients, values = vmap(
-                grad_and_value(lambda x: call(loss, x)), randomness="same", chunk_size=CHUNK
-            )(at)
+            loss, stack = make(), at.detach().clone().requires_grad_()
+            values = vmap(lambda x: call(loss, x), randomness="same", chunk_size=CHUNK)(stack)
+            # of the sum, as no value knows another position; torch.func.grad would import torch's compiler
+            gradients = _gradient(values.sum(), stack)
         except RuntimeError:
             rows = [_one(make(), call, x) for x in at]
             values, gradients = (torch.stack(column) for column in zip(*rows, strict=True))
@@ -39,5 +39,9 @@ CHUNK = 128  # positions at a time: a loss over triplets of a batch takes memory
 def _one(loss: Any, call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
     x = x.detach().clone().requires_grad_()
     value = call(loss, x)
+    return value.detach(), _gradient(value, x)
+
+
+def _gradient(value: Tensor, x: Tensor) -> Tensor:
     (gradient,) = torch.autograd.grad(value, x, allow_unused=True, materialize_grads=True)
-    return value.detach(), gradient
+    return gradient
