@@ -6,10 +6,9 @@ TITLE = "Home"
 SUMMARY = "What this is, and where to go"
 
 with page("Loss Lab", "Contrastive and deep-metric-learning losses, live."):
-    from ui.home import doors, introduction, presets, tell_refused, words
+    from ui.home import doors, introduction, presets, tell_refused
 
     tell_refused()
     introduction()
     doors()
-    words()
     presets()

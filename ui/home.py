@@ -96,16 +96,22 @@ def theme() -> Theme:
 
 
 def doors() -> None:
-    """A card for each group of pages: groups of one page share the first column, each other has its own."""
+    """A card for each group of pages: groups of one page share the first column, each other has its own.
+
+    Under the first column's cards stands what the words mean.
+    """
     groups: dict[str, list[PageEntry]] = {}
     for entry in entries()[1:]:
         groups.setdefault(entry.group, []).append(entry)
     shared = {group: pages for group, pages in groups.items() if len(pages) == 1}
     columns = [shared, *({group: groups[group]} for group in groups if group not in shared)]
-    for place, one in zip(st.columns(len(columns)), columns, strict=True):
+    places = st.columns(len(columns))
+    for place, one in zip(places, columns, strict=True):
         for group, pages in one.items():
             with place.container(border=True, height="content" if one is shared else "stretch"):
                 door(group, pages)
+    with places[0]:
+        words()
 
 
 def door(group: str, pages: list[PageEntry]) -> None:
