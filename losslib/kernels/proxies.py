@@ -65,10 +65,11 @@ def refused(loss: Any, rows: int, device: str) -> str:
         return f"there is no fused form for {device}"
     if rows < 1:
         return "there are no rows to speak of"
-    return _distance(loss.distance) or _reducer(loss)
+    return of_distance(loss.distance) or _reducer(loss)
 
 
-def _distance(distance: Distance) -> str:
+def of_distance(distance: Distance) -> str:
+    """Why the distance is not computed in one pass with its gradient, "" where it is."""
     if type(distance) is LpDistance:
         fits = distance.p == 2 and distance.power in (1, 2)
         return "" if fits else "it takes Euclidean distances, to the power 1 or 2, and similarities"

@@ -105,17 +105,18 @@ class DynamicSoftMarginLoss(PairLoss):
 
     def terms(self, pairs: Pairs) -> dict[str, Term]:
         """`loss`, already reduced."""
+        weights, moved = self.weights(pairs)
+        return {"loss": _WeighedTerm((weights * pairs.separation).sum(), moved)}
+
+    def weights(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """The weight of each distance (B, R), and the memory that the batch leaves."""
         width = -2 * self.min_val / self.num_bins
         with torch.no_grad():
             triplets = TripletDifferences(pairs, self.min_val, width, self.num_bins)
             seen = triplets.histogram()
-            number = seen.sum()
-            some = number.clamp_min(1)
+            some = seen.sum().clamp_min(1)
             moved = self._moved((seen / some).to(self.histogram.dtype), pairs.batch)
-            weights = triplets.weights(moved.cumsum(0)) / some.to(pairs.values.dtype)
-        term = _WeighedTerm((weights * pairs.separation).sum(), None)
-        term.memory = moved
-        return {"loss": term}
+            return triplets.weights(moved.cumsum(0)) / some.to(pairs.values.dtype), moved
 
     def _moved(self, batch_histogram: Tensor, batch: Batch) -> Tensor:
         """The memory as a batch with this histogram, 0 without any triplet, leaves it."""
@@ -144,13 +145,16 @@ class DynamicSoftMarginLoss(PairLoss):
         ref_labels: Tensor | None = None,
     ) -> Any:
         """The loss, 0-d; arguments as in any loss. In training mode the memory moves."""
-        terms = self.loss_terms(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        from losslib.kernels.weighed import weighed  # which imports the losses
+
+        batch = self.read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         with without_autocast(embeddings):
-            value = self._reduced(terms, embeddings, labels)
-        found = terms["loss"]
-        if self.training and isinstance(found, _WeighedTerm) and not transforming():
+            found = weighed(self, batch)
+            term = self.compute(batch)["loss"] if found is None else _WeighedTerm(*found)
+            value = self._reduced(self._with_penalties({"loss": term}, batch), embeddings, labels)
+        if self.training and isinstance(term, _WeighedTerm) and not transforming():
             with torch.no_grad():
-                self.histogram.copy_(found.memory)
+                self.histogram.copy_(term.memory)
         return value
 
     def value_at_collapse(self, labels: Tensor) -> float:
@@ -161,4 +165,6 @@ class DynamicSoftMarginLoss(PairLoss):
 class _WeighedTerm(IndexedTerm):
     """The reduced loss, with the memory that its batch leaves."""
 
-    memory: Tensor
+    def __init__(self, value: Tensor, memory: Tensor) -> None:
+        super().__init__(value, None)
+        self.memory = memory

@@ -1,12 +1,14 @@
 """Losses summed over blocks of triplets or of ranks, in several small blocks, against loops in float64."""
 
 import math
+from contextlib import nullcontext
 
 import pytest
 import torch
 from torch import Tensor
 
 from losslib import block_triplets, losses, ranks, triplet_weights
+from losslib.kernels import plain
 from losslib.pair_matrix import Pairs
 from losslib.triplet_weights import TripletDifferences
 
@@ -121,3 +123,18 @@ def test_differences_in_bins(low: float, bins: int, listed: bool) -> None:
     found = TripletDifferences(pairs, low, width, bins)
     torch.testing.assert_close(found.histogram(), torch.tensor(nodes, dtype=torch.float64))
     torch.testing.assert_close(found.weights(torch.tensor(table, dtype=torch.float64)), weights)
+
+
+def test_the_dynamic_soft_margin_in_one_pass_is_the_plain_one() -> None:
+    x, y = batch()
+    found = []
+    for context in (nullcontext(), plain()):
+        loss, leaf = losses.DynamicSoftMarginLoss(), x.clone().requires_grad_()
+        with context:
+            loss(x.flip(0), y)  # leaves a memory
+            value = loss(leaf, y)
+            (gradient,) = torch.autograd.grad(value, leaf, create_graph=True)
+            (second,) = torch.autograd.grad(gradient.square().sum(), leaf)
+        found.append((value.detach(), gradient.detach(), second, loss.histogram.clone()))
+    for quick, slow in zip(*found, strict=True):
+        torch.testing.assert_close(quick, slow, rtol=1e-10, atol=1e-13)
