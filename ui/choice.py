@@ -22,6 +22,7 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 from ui.controls import control
 from ui.page import ENTERED, PRESENT
+from ui.reference import no_setting
 from ui.server import AT_END
 
 FRONT = ("data", "encoder", "dim", "output")
@@ -101,7 +102,10 @@ def tell_refused(prefix: str, checks: Mapping[str, Callable[[str], Any]]) -> Non
     kept = f"{prefix} refused"
     if st.session_state.get(ENTERED):
         given = {key.removeprefix(f"{prefix}."): texts for key, texts in in_link(prefix).items()}
-        st.session_state[kept] = _refused(given, checks, prefix)
+        strangers = [str(key) for key in st.query_params if not str(key).startswith(f"{prefix}.")]
+        for key in strangers:
+            del st.query_params[key]
+        st.session_state[kept] = [*map(no_setting, strangers), *_refused(given, checks, prefix)]
     said = st.session_state.get(kept, [])
     if said:
         st.warning("\n".join([ASKED, *(f"- {sentence(text)}" for text in said)]))

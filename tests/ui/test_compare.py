@@ -143,6 +143,7 @@ def test_a_loss_against_itself_shows_zero_and_three_fit(shipped):
         ({"compare.b.lr": "7"}, "The learning rate of a contender must be one of shared"),
         ({"compare.lr": "-1"}, "lr must be a number > 0"),
         ({"compare.colour": "red"}, "There is no setting 'colour'"),
+        ({"loss": "NTXentLoss"}, "The page has no setting 'loss'"),
         ({"compare.steps": "100000"}, "at most 40000 steps a sweep"),
         ({"compare.batch": "4096", "compare.per_class": "0"}, "at most 1024 for batch"),
         ({"compare.data": "moons", "compare.encoder": "cnn"}, "needs images"),

@@ -110,6 +110,9 @@ def test_what_was_refused_is_said_until_something_changes():
     at = opened(rate="7")
     assert at.run().warning
     assert not at.get_by_key("playground.normalise").set_value(True).run().warning
+    at = opened_at("playground", {"colour": "red"})
+    assert "Colour is no setting of this page" in at.warning[0].value
+    assert "colour" not in at.query_params
 
 
 def test_every_loss_can_be_chosen_with_a_control_for_each_option():

@@ -117,6 +117,7 @@ def test_a_link_may_name_several_losses():
         ({"sweep.NTXentLoss.temperature": "-1"}, "temperature must be"),
         ({"sweep.rates": "0.1, x"}, "lr must be"),
         ({"sweep.foo": "1"}, "There is no setting 'foo'"),
+        ({"seeds": "3"}, "The page has no setting 'seeds'"),
         ({"sweep.steps": "20000"}, "at most 40000 steps a sweep, this one has 240000"),
         ({"sweep.seeds": "10", "sweep.batches": "16, 32, 64"}, "at most 60 runs a sweep, this one has 180"),
     ],

@@ -47,9 +47,11 @@ def refusals() -> list[str]:
         SELECTED: tuple(NAMES),
     }
     for key, given in st.query_params.to_dict().items():
-        if not key.startswith(PREFIX) or key in (LOSSES, POINTS):
+        if key in (LOSSES, POINTS):
             continue
-        if key in allowed:
+        if not key.startswith(PREFIX):
+            said = f"{key[:60]} {NO_SETTING}"
+        elif key in allowed:
             said = "" if given in allowed[key] else f"{key} must be one of {', '.join(allowed[key])}"
             said = said and f"{said}, got {given[:24]!r}"
         else:
