@@ -17,6 +17,7 @@ from losslib.kernels import (
     blocked_hinges,
     blocked_softmax_losses,
     blocked_triplets,
+    by_rows,
     dense_further,
     dense_hinges,
     dense_softmax,
@@ -47,7 +48,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Choice:
-    """plain, dense, blocked or own, and why ("because ...")."""
+    """plain, dense, blocked, rows or own, and why ("because ...")."""
 
     form: str
     reason: str
@@ -64,6 +65,8 @@ class Kernel:
     blocked_from: number of rows above which it is the quicker one.
     own: what the dense form gets besides values and masks.
     takes_references: whether the references may be a set of their own.
+    by_rows: in blocks of whole rows, (loss, inputs, batch, needs) -> Found, where `blocked` cannot be.
+    unfit_by_rows: why the options have no such form.
     """
 
     dense: Callable[..., Any] | None
@@ -73,6 +76,8 @@ class Kernel:
     blocked_from: int = 320
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
     takes_references: bool = True
+    by_rows: Callable[..., Any] | None = None
+    unfit_by_rows: Callable[[Any], str] = lambda loss: ""
 
 
 def choose(loss: Any, here: Situation) -> Choice:
@@ -83,14 +88,21 @@ def choose(loss: Any, here: Situation) -> Choice:
     if refused:
         return Choice("plain", refused)
     kernel = kernels()[type(loss)]
+    unfit, many = kernel.unfit(loss), here.rows * (here.references or here.rows) > kernel.blocked_from**2
+    if unfit and _not_by_rows(loss, kernel, here):
+        return Choice("plain", unfit)
     if kernel.dense is None:
         return _of_its_own(here)
-    where = _unblocked(loss, kernel, here)
-    if where:
-        return Choice("dense", f"value and gradient come from the distance matrix in one pass; {where}")
-    return Choice(
-        "blocked", f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache"
+    form, why = (
+        "blocked",
+        f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache",
     )
+    where = unfit or _unblocked(loss, kernel, here)
+    if unfit or (where and many and not _not_by_rows(loss, kernel, here)):
+        form, why = "rows", f"in blocks of whole rows each row is off its own largest logit; {where}"
+    elif where:
+        form, why = "dense", f"value and gradient come from the distance matrix in one pass; {where}"
+    return Choice(form, why)
 
 
 def _against_proxies(loss: Any, here: Situation) -> Choice:
@@ -120,7 +132,14 @@ def _refused(loss: Any, here: Situation) -> str:
     if here.rows < 2 or here.references == 0:
         return "there are no pairs to speak of"
     apart = here.references is not None and not kernel.takes_references
-    return "the references are a set of their own" if apart else kernel.unfit(loss)
+    return "the references are a set of their own" if apart else ""
+
+
+def _not_by_rows(loss: Any, kernel: Kernel, here: Situation) -> bool:
+    """Whether blocks of whole rows are not possible."""
+    if kernel.by_rows is None or here.device != "cpu" or not here.values_known or not here.labelled:
+        return True
+    return not loss.distance.is_inverted or bool(_parts(loss) or kernel.unfit_by_rows(loss))
 
 
 def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
@@ -167,6 +186,12 @@ def _softmax(*scales: str, inverse: bool = False) -> Callable[[Any], str]:
         return ""
 
     return unfit
+
+
+def _one_mean(loss: Any) -> str:
+    if loss.sigma is not None:
+        return "with sigma its weights share one mean"
+    return "its terms may be negative" if type(loss.reducer) is AvgNonZeroReducer else ""
 
 
 def _no_avg_non_zero(loss: Any) -> str:
@@ -270,10 +295,19 @@ def _table() -> dict[type, Kernel]:
         losses.TripletMarginLoss: Kernel(
             hinges.triplets, _triplets, blocked_triplets.triplets, _one_power, blocked_from=80
         ),
-        losses.SupConLoss: Kernel(softmax.sup_con, by_temperature, in_blocks.sup_con, spans_two),
-        losses.NTXentLoss: Kernel(softmax.nt_xent, by_temperature, in_blocks.nt_xent, spans_two),
+        losses.SupConLoss: Kernel(
+            softmax.sup_con, by_temperature, in_blocks.sup_con, spans_two, by_rows=by_rows.sup_con
+        ),
+        losses.NTXentLoss: Kernel(
+            softmax.nt_xent, by_temperature, in_blocks.nt_xent, spans_two, by_rows=by_rows.nt_xent
+        ),
         losses.DecoupledContrastiveLoss: Kernel(
-            softmax.decoupled, _no_avg_non_zero, in_blocks.decoupled, _decoupled
+            softmax.decoupled,
+            _no_avg_non_zero,
+            in_blocks.decoupled,
+            _decoupled,
+            by_rows=by_rows.decoupled,
+            unfit_by_rows=_one_mean,
         ),
         losses.MultiSimilarityLoss: Kernel(
             softmax.multi_similarity,

@@ -42,6 +42,10 @@ def fused(loss: Any, batch: Batch) -> Tensor | None:
             return found(given)
 
     def found(given: Inputs) -> Found:
+        if choice.form == "rows":
+            assert kernel.by_rows is not None
+            by_rows: Found = kernel.by_rows(loss, given, batch, needs)
+            return by_rows
         if choice.form == "blocked":
             assert kernel.blocked is not None
             blocked: Found = kernel.blocked(loss, given.embeddings, batch, any(needs))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from losslib import distances, reducers
-from losslib.kernels import blocked_softmax, plain
+from losslib.kernels import blocked_softmax, explain, plain
 from losslib.kernels.choice import kernels
 
 ON_A_TIE = {"ContrastiveLoss", "MarginLoss"}  # a zero row is at distance 1, their default margin
@@ -31,10 +31,13 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("TripletMarginLoss", {"distance": distances.LpDistance(normalize_embeddings=False)}),
     ("SupConLoss", {"temperature": 0.01}),
     ("SupConLoss", {"reducer": reducers.MeanReducer()}),
+    ("SupConLoss", {"distance": distances.DotProductSimilarity()}),
     ("SupConLoss", {"distance": distances.LpDistance()}),
     ("NTXentLoss", {"temperature": 0.01}),
     ("NTXentLoss", {"reducer": reducers.SumReducer()}),
+    ("NTXentLoss", {"distance": distances.DotProductSimilarity(), "reducer": reducers.MeanReducer()}),
     ("DecoupledContrastiveLoss", {"sigma": 0.5}),
+    ("DecoupledContrastiveLoss", {"distance": distances.DotProductSimilarity(), "temperature": 0.01}),
     ("DecoupledContrastiveLoss", {"sigma": 0.01, "temperature": 0.02}),
     ("MultiSimilarityLoss", {"alpha": 20, "beta": 300, "base": -0.5}),
     ("MultiSimilarityLoss", {"distance": distances.LpDistance(), "reducer": reducers.AvgNonZeroReducer()}),
@@ -175,3 +178,36 @@ def test_tiles_computed_again_for_the_gradient(name: str, monkeypatch: pytest.Mo
         with plain():
             expected = call(loss, x, y)
         torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [2, 12, 100])
+@pytest.mark.parametrize(
+    "distance", [distances.LpDistance(), distances.CosineSimilarity()], ids=["l2", "cos"]
+)
+def test_triplets_of_few_and_of_many_positives(number: int, distance: distances.Distance) -> None:
+    loss = made("TripletMarginLoss", {"margin": 0.3, "distance": distance})
+    x = rows(300, 2, 10)
+    for y in (classes(300, number), torch.cat([torch.arange(40), classes(260, number)])):
+        fused = call(loss, x, y)
+        with plain():
+            expected = call(loss, x, y)
+        torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["SupConLoss", "NTXentLoss", "DecoupledContrastiveLoss"])
+@pytest.mark.parametrize("temperature", [0.005, 0.5])
+def test_rows_off_their_own_largest_logit_in_single_precision(name: str, temperature: float) -> None:
+    x, y = rows(400, 1, 64), classes(400, 7)
+    references = rows(900, 2, 64), classes(900, 9, 1) - 1
+    for given in ((x, y), (x, y, None, *references)):
+        if len(given) == 2 and temperature > 0.1:
+            continue  # which the symmetric blocks do
+        loss = made(name, {"temperature": temperature})
+        assert explain(loss, 400, None if len(given) == 2 else 900).startswith(f"{name}: rows form")
+        exact = call(loss, *given)
+        single = call(
+            loss, *(z.float() if isinstance(z, Tensor) and z.is_floating_point() else z for z in given)
+        )
+        assert single[0].item() == pytest.approx(exact[0].item(), rel=1e-5)
+        for a, b in zip(single[1:], exact[1:], strict=True):
+            assert (a - b).norm() <= 1e-4 * b.norm()
