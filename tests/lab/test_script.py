@@ -42,6 +42,9 @@ THEIRS = {
     "radians": {"loss": "AngularLoss"},
     "two views": {"pairing": "views", "loss": "NTXentLoss", "dim": 8},
     "cosine": {"loss": "MultiSimilarityLoss", "dim": 8},
+    "class weights, in columns there": {"loss": "NormalizedSoftmaxLoss", "output": "none"},
+    "class weights with a margin": {"loss": "CosFaceLoss", "dim": 3},
+    "proxies": {"loss": "ProxyNCALoss"},
     "Euclidean": {"loss_options": {"neg_margin": 0.8}},
     "Euclidean, unnormalised": {"loss": "TripletMarginLoss", "output": "none", "dim": 3},
     "Euclidean, fixed beta": {"loss": "MarginLoss"},
@@ -109,6 +112,7 @@ def test_writing_it_draws_nothing_from_the_generator_that_trains(small):
     [
         ({"loss": "CosineEmbeddingLoss"}, "has no counterpart of CosineEmbeddingLoss"),
         ({"loss_options": {"squared": True}}, "has no counterpart of squared"),
+        ({"loss": "DynamicSoftMarginLoss"}, "the second step fails"),
         ({"events": EVENTS}, "neg_margin was turned while it trained"),
         ({"miner": "BatchHardMiner"}, "choose by other conventions"),
         (
@@ -128,7 +132,9 @@ def test_where_there_is_no_script_in_their_spelling_it_says_why(changes, words, 
     [
         ({}, "the script has one of its own that does not"),
         ({"loss": "NTXentLoss"}, "there the memory"),
-        ({"loss": "ProxyAnchorLoss"}, "by its own rule"),
+        ({"loss": "ProxyAnchorLoss"}, "begin with the same class weights"),
+        ({"loss": "SoftTripleLoss"}, "by its own rule"),
+        ({"loss": "HistogramLoss"}, "index error where two normalised embeddings are equal"),
         ({"loss": "TripletMarginLoss", "loss_options": {"triplets_per_anchor": 2}}, "other triplets"),
     ],
 )
