@@ -17,12 +17,14 @@ from lab.batchview import BatchLook, look_at_batch
 from lab.config import LEARNING_RATE, Event, RunConfig, check_event
 from lab.devices import one_thread, resolve_device
 from lab.frame import Frame, Glance
+from lab.pairing import class_refusal
 from lab.phases import PHASES, OneStep
 from lab.probe import Probe
 from lab.randomness import RandomState, undisturbed
 from lab.recording import Recording, is_frame_step
 from lab.runfile import provenance
 from lab.trainer import Trainer
+from losslib.errors import ParameterError
 from losslib.types import Mark
 
 if TYPE_CHECKING:
@@ -50,6 +52,9 @@ class Run:
         self.config = config
         self.device = resolve_device(config)
         self.data = datasets.load(config.data, config.seed, **config.data_values)
+        classes = len(self.data.class_names)
+        if why := class_refusal(config.loss, config.loss_values, config.pairing, classes):
+            raise ParameterError(f"run: {why}")
         self.random = RandomState(config.seed, self.device)
         with self.random.swapped_in():
             self.trainer = Trainer(config, self.data, self.device)
@@ -320,6 +325,11 @@ class Run:
 
 
 if __name__ == "__main__":
+    import signal
+
     from lab.command import main
+
+    if hasattr(signal, "SIGPIPE"):  # a reader that has seen enough, such as head, ends it quietly
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
     raise SystemExit(main())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,19 @@ def test_the_module_runs_as_a_command() -> None:
     )
     assert done.returncode == 1, done.stderr
     assert "failed   self pairs" in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="this system has no SIGPIPE")
+def test_a_reader_that_has_seen_enough_ends_it_without_a_word() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "losslib.check", "--list"]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+    )
+    os.close(writer)
+    assert done.stderr == ""
+    assert done.returncode == -signal.SIGPIPE
 
 
 def test_the_checks_are_listed_with_their_reasons(capsys: pytest.CaptureFixture[str]) -> None:
