@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -202,6 +203,26 @@ def refusal(loss: str, pairing: str = "label", miner: str = "none") -> str:
         return f"{loss} takes labels only ({why}), and pairing=continuous gives pairs; choose another loss"
     if miner != "none" and (why := why_no_tuples(loss)):
         return f"{loss} takes no pairs or triplets of a miner, because {why}; choose miner=none"
+    return ""
+
+
+def class_refusal(loss: str, values: Mapping[str, Any], pairing: str, classes: int) -> str:
+    """Why an option that says how many classes there are does not fit the data; "" if it does.
+
+    Args:
+        loss: class name.
+        values: its options.
+        pairing: a key of `RULES`.
+        classes: of the data.
+    """
+    for name in ("num_classes", "num_proxies"):
+        value = values.get(name)
+        if value is None:
+            continue
+        if not RULES[pairing].classes:
+            return f"{name} of {loss} needs classes, and pairing={pairing} gives none; leave it at none"
+        if value < classes:
+            return f"{name} of {loss} must be at least {classes}, the number of classes, got {value}"
     return ""
 
 

@@ -315,3 +315,21 @@ def test_distances_beyond_single_precision_end_in_divergence_and_not_in_an_error
         pass
     assert run.diverged
     assert "lower the learning rate" in run.reason
+
+
+@pytest.mark.parametrize(
+    ("boundaries", "pairing", "said"),
+    [
+        (3, "label", "num_classes of MarginLoss must be at least 4, the number of classes, got 3"),
+        (4, "views", "pairing=views gives none; leave it at none"),
+    ],
+)
+def test_boundaries_that_do_not_fit_the_classes_are_refused_in_a_sentence(
+    small: Small, boundaries: int, pairing: str, said: str
+) -> None:
+    with pytest.raises(ParameterError, match=said):
+        Run(small(loss="MarginLoss", loss_options={"num_classes": boundaries}, pairing=pairing))
+    run = Run(small(loss="MarginLoss", loss_options={"num_classes": 5}, steps=2))
+    for _ in run:
+        pass
+    assert run.trainer.loss.beta.shape == (5,)
