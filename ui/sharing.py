@@ -27,7 +27,7 @@ def link(run: LiveRun) -> None:
     moment = "Paused, it also holds the step" if not step else f"It trains to step {step} and pauses there"
     st.caption(f"Opens exactly this run anywhere, with the changes made while it trained. {moment}.")
     if run.config.events:
-        st.caption("The address bar has the knobs as they are now, not when they were turned: share this one.")
+        st.caption("The address bar has the knobs as they are now, not when they were turned.")
     address = link_to(run.config, step)
     st.code(address, language=None, wrap_lines=True)
     show_code(address)
