@@ -28,12 +28,14 @@ class Slopes(NamedTuple):
     slope: its derivative by the values, (B, R).
     by_own: that by the loss's own tensor.
     both: whether the slope, of a batch with itself, is that of both orders of a pair together.
+    lifted: what the slope is multiplied by.
     """
 
     value: Number
     slope: Tensor
     by_own: Tensor | None = None
     both: bool = False
+    lifted: float = 1.0
 
 
 def contrastive(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:

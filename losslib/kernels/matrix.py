@@ -26,7 +26,10 @@ class Matrix:
         self.values = self._similarities() if distance.is_inverted else self._distances()
 
     def _similarities(self) -> Tensor:
-        return self.x.unit @ (self.x if self.y is None else self.y).unit.t()
+        x, others = self.x.unit, (self.x if self.y is None else self.y).unit
+        if x.device.type != "cpu" or not values_are_known(x):
+            return x @ others.t()
+        return torch.mm(x, others.t(), out=take(len(x), len(others), dtype=x.dtype))
 
     def _distances(self) -> Tensor:
         x, dtype = self.x.given, self.x.given.dtype
@@ -75,11 +78,12 @@ class Matrix:
         return distance if power == 1 else distance.square()
 
     def back(
-        self, slope: Tensor, want_x: bool, want_y: bool, both: bool
+        self, slope: Tensor, want_x: bool, want_y: bool, both: bool, lifted: float = 1.0
     ) -> tuple[Tensor | None, Tensor | None]:
         """Gradients by both sets of embeddings from the gradient by the values, (B, R); overwrites it.
 
         both: whether the slope, of a batch with itself, is that of both orders of a pair together.
+        lifted: what the slope is multiplied by, to be divided by in the end.
         """
         if self.distance.is_inverted:
             pull, sign = slope, 1.0
@@ -88,6 +92,7 @@ class Matrix:
             pull, sign = slope.div_(root), -1.0
         else:
             pull, sign = slope, -2.0
+        sign /= lifted
         if self.exact:
             return self._back_exactly(pull, -sign, want_x, want_y, both)
         x = self.x.unit

@@ -78,7 +78,7 @@ def _dense(loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[
     found = kernel.dense(loss, matrix.values, Masks(batch), kernel.own(loss, batch))
     if not any(needs):
         return Found(found.value)
-    by_x, by_y = matrix.back(found.slope, needs[0], needs[1], found.both)
+    by_x, by_y = matrix.back(found.slope, needs[0], needs[1], found.both, found.lifted)
     by_parameter = _by_parameter(loss, found.by_own, batch) if needs[2] else None
     return Found(found.value, by_x if needs[0] else None, by_y, by_parameter)
 
