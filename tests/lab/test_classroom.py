@@ -66,14 +66,15 @@ def test_frames_count_while_the_run_trains() -> None:
 
 def test_memory_of_a_family_counts_the_pages_of_files_once() -> None:
     code = "import sys; held = bytearray(60_000_000); print('up', flush=True); sys.stdin.read()"
-    before = memory_of(os.getpid(), processes())
+    parent = os.getpid()
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
     assert child.stdout is not None
     try:
         assert child.stdout.readline() == b"up\n"
-        added = memory_of(os.getpid(), processes()) - before
-        alone = memory_of(child.pid, processes())
+        known = {number: processes()[number] for number in (parent, child.pid)}
+        added = memory_of(parent, known) - memory_of(parent, {parent: known[parent]})
+        alone = memory_of(child.pid, known)
     finally:
         child.communicate()
     assert 60e6 < added < 75e6
