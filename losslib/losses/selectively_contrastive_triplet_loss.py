@@ -143,11 +143,12 @@ class _SelectiveTerm(BlockTripletsTerm):
     def summed(self, block: TripletBlock) -> Slopes:
         """The sums of a block: hard triplets by how many each negative has, easy ones by their softplus."""
         hard_weight, temperature = self.loss.hard_weight, self.loss.temperature
-        excess = torch.sub(block.near.unsqueeze(2), block.far.unsqueeze(1), out=block.first)
-        hard = torch.gt(excess, _rounding(block.far).unsqueeze(1), out=block.second)
+        near, far = block.near / temperature, block.far / temperature
+        excess = torch.sub(near.unsqueeze(2), far.unsqueeze(1), out=block.first)
+        hard = torch.gt(excess, _rounding(far).unsqueeze(1), out=block.second)
         of_hard = block.over_positives(hard)
         # exponents of hard triplets, which do not count, may be cut off, and those too small to matter
-        raised = excess.mul_(1 / temperature).clamp_(_LEAST, 1.0).exp_()
+        raised = excess.clamp_(_LEAST, 1.0).exp_()
         raised.addcmul_(raised, hard, value=-1)
         sums = block.over_negatives(torch.log1p(raised, out=block.second)).mul_(block.kept).sum(1)
         chance = raised.div_(torch.add(raised, 1.0, out=block.second))
