@@ -70,9 +70,16 @@ def load(seed: int, digest: str, name: str) -> Dataset:
         )
     maker = offered(digest)
     if maker is None:
-        called = f"the file {name}" if name else "a file"
-        raise ParameterError(
-            f"this needs {called} (digest {digest}), which this server does not have: drop it on the "
-            "Check page, under Check my embeddings, and open the link again"
-        )
+        raise ParameterError(missing(digest, name))
     return maker(seed)
+
+
+def missing(digest: str, name: str) -> str:
+    """Which file has to be brought for that digest; "" where there is none to bring."""
+    if not digest or offered(digest) is not None:
+        return ""
+    called = f"the file {name}" if name else "a file"
+    return (
+        f"this needs {called} (digest {digest}), which this server does not have: drop it on the "
+        "Check page, under Check my embeddings, and open the link again"
+    )

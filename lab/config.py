@@ -167,11 +167,10 @@ class RunConfig:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, all options written out."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain["data_options"], plain["loss_options"] = self.data_values, self.loss_values
-        plain["miner_options"] = {
-            name: _open_ends(value, float, str) for name, value in self.miner_values.items()
-        }
-        plain["events"] = [list(event) for event in self.events]
+        plain["data_options"] = self.data_values
+        for kind, values in (("loss", self.loss_values), ("miner", self.miner_values)):
+            plain[f"{kind}_options"] = {name: _infinite(value, float, str) for name, value in values.items()}
+        plain["events"] = [_infinite(list(event), float, str) for event in self.events]
         return {"version": VERSION, **plain}
 
     @classmethod
@@ -179,8 +178,9 @@ class RunConfig:
         """The config that `to_dict` wrote. Raises ParameterError for anything else."""
         known = {field.name for field in fields(cls)}
         values = dict(plain)
-        if isinstance(mined := values.get("miner_options"), dict):
-            values["miner_options"] = {name: _open_ends(value, str, float) for name, value in mined.items()}
+        for kind in ("loss_options", "miner_options"):  # a text of a data set may be anything
+            if isinstance(given := values.get(kind), dict):
+                values[kind] = {name: _infinite(value, str, float) for name, value in given.items()}
         version = values.pop("version", None)
         if version not in READ_VERSIONS or isinstance(version, bool):
             known_versions = " or ".join(map(str, READ_VERSIONS))
@@ -188,7 +188,9 @@ class RunConfig:
         if unknown := sorted(set(values) - known):
             raise ParameterError(f"run config: unknown entry {unknown[0]!r}")
         try:
-            values["events"] = tuple(Event(*event) for event in values.get("events", ()))
+            values["events"] = tuple(
+                Event(*_infinite(event, str, float)) for event in values.get("events", ())
+            )
         except TypeError:
             raise ParameterError("run config: events must be lists of step, name and value") from None
         return cls(**values)
@@ -209,12 +211,11 @@ class RunConfig:
         return cls.from_dict(plain)
 
 
-def _open_ends(value: Any, kind: type, into: type) -> Any:
-    """The range with infinite ends as text, or back: JSON has no infinity. All else as it is."""
-    if not isinstance(value, (list, tuple)):
-        return value
-    ends = [into(end) if isinstance(end, kind) and str(end) in ("inf", "-inf") else end for end in value]
-    return type(value)(ends)
+def _infinite(value: Any, kind: type, into: type) -> Any:
+    """Infinite numbers, alone or in a list, as text, or back: JSON has no infinity. All else as it is."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_infinite(one, kind, into) for one in value])
+    return into(value) if isinstance(value, kind) and str(value) in ("inf", "-inf") else value
 
 
 def canonical(options: Any, declared: Mapping[str, Param], owner: str) -> Options:

@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 import datasets
+from datasets import file
 from lab.limits import Limits
 from lab.links import read_settings
 from lab.settings import encoders_for, sentence, settings
@@ -79,6 +80,8 @@ def base_controls(
                 wanted = ONLY_WITH.get(name)
                 if name not in (*FRONT, *skipped) and wanted in (None, found.get("pairing")):
                     draw(name)
+    if data.name == "file" and (needed := file.missing(found["file.digest"], found["file.name"])):
+        st.warning(sentence(needed))
     return found
 
 

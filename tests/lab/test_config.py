@@ -240,3 +240,18 @@ def test_a_range_with_an_open_end_survives_json_which_has_no_infinity() -> None:
     assert '"allowed_neg_range": [0.5, "inf"]' in text
     assert RunConfig.from_json(text) == config
     assert dict(config.miner_options)["allowed_neg_range"] == (0.5, math.inf)
+
+
+def test_an_infinite_option_survives_json() -> None:
+    address = {
+        "loss": "ManifoldLoss",
+        "ManifoldLoss.lambda_c": "inf",
+        "events": "3:ManifoldLoss.lambda_c=inf",
+    }
+    config, _ = read_settings(address)
+    text = config.to_json()
+    assert '"lambda_c": "inf"' in text
+    assert RunConfig.from_json(text) == config
+    assert dict(config.loss_options)["lambda_c"] == math.inf
+    named = RunConfig(data="file", data_options={"name": "inf"})
+    assert RunConfig.from_json(named.to_json()) == named

@@ -154,3 +154,15 @@ def test_what_is_not_possible_is_a_sentence(query, words):
     assert not at.exception
     assert not at.error
     assert any(words in warning.value for warning in at.warning), [w.value for w in at.warning]
+
+
+def test_a_link_to_a_file_that_is_not_here_says_which_file_is_needed():
+    at = opened(
+        {"compare.data": "file", "compare.file.digest": "0123456789abcdef", "compare.file.name": "v.csv"}
+    )
+    assert not at.exception
+    [warning] = at.warning
+    assert (
+        "This needs the file v.csv (digest 0123456789abcdef), which this server does not have"
+        in warning.value
+    )
