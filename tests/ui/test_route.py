@@ -123,7 +123,7 @@ def test_frames_come_in_full_and_the_commands_work(host, run):
         assert (browser.steps, browser.hellos) == ([0], 1)
         browser.say("step")
         browser.until(lambda: run.step == 1 and 1 in browser.steps)
-        assert browser.states[-1]["state"] == "paused"
+        browser.until(lambda: browser.states[-1]["state"] == "paused")  # a mere pause is told late
         browser.say("play")
         browser.until(lambda: browser.states[-1]["state"] == "finished")
         browser.until(lambda: len(browser.steps) == len(run.recording.frames))
@@ -141,9 +141,8 @@ def test_a_finished_run_trains_on_and_a_reset_one_has_a_new_epoch(host, run):
         browser.say("play")
         browser.until(lambda: browser.states[-1]["step"] == 100)
         run.reset()
-        browser.until(lambda: browser.hellos == 2)
+        browser.until(lambda: browser.hellos == 2 and browser.steps[-1] == 0)
         assert len(set(browser.epochs)) == 2
-        assert browser.steps[-1] == 0
 
 
 def test_who_connects_again_gets_the_same_epoch(host, run):
