@@ -163,7 +163,11 @@ def _check_size(name: str, rows: int, columns: int, limits: UploadLimits) -> Non
 
 def _from_text(name: str, content: Bytes, limits: UploadLimits, labels: bool, expected: int | None) -> Table:
     rows, delimiter, encoding = rows_of(content, name)
-    first = list(itertools.islice(rows, SAMPLE))
+    first = []
+    for row in itertools.islice(rows, SAMPLE):
+        if len(row.cells) > limits.columns + 1:  # before many such rows are held; one may be empty
+            _check_size(name, 1, len(row.cells), limits)
+        first.append(row)
     filled = [row.cells for row in first if any(row.cells)]
     if not filled:
         raise UploadError(f"{name} has no rows")

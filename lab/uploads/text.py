@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from lab.uploads.errors import UploadError
 
+LONGEST = 1_000_000  # characters of a line
 SNIFFED = 64_000  # characters looked at for the delimiter
 DELIMITERS = ("\t", ";", ",", "|")
 NAMES = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "spaces", "": "nothing"}
@@ -122,13 +123,27 @@ def _pointed(cell: str) -> str:
     return cell.replace(",", ".") if DECIMAL_COMMA.fullmatch(cell) else cell
 
 
+def bounded(lines: io.TextIOWrapper, name: str) -> Iterator[str]:
+    """The lines, none of them read further than a row of vectors can be long."""
+    at = 1
+    while line := lines.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise UploadError(
+                f"{name}, line {at} has more than {LONGEST:,} characters; put one vector a line"
+            )
+        yield line
+        at += 1
+
+
 def _rows(lines: io.TextIOWrapper, delimiter: str, name: str) -> Iterator[Row]:
     if delimiter == " ":
-        for at, line in enumerate(lines, 1):
+        for at, line in enumerate(bounded(lines, name), 1):
             yield Row(at, line.split())
         return
     # a delimiter that stands nowhere keeps quotes working where each line is one cell
-    reader = csv.reader(lines, delimiter=delimiter or "\x1f", skipinitialspace=True, strict=True)
+    reader = csv.reader(
+        bounded(lines, name), delimiter=delimiter or "\x1f", skipinitialspace=True, strict=True
+    )
     last = 0
     try:
         for cells in reader:

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import tracemalloc
 import zipfile
 from typing import Any
 
@@ -324,3 +325,20 @@ def test_an_upload_is_a_data_set() -> None:
     assert len(data.train) == len(data.held_out) + 6 == 18
     assert sorted([*data.train, *data.held_out]) == list(range(30))
     assert np.bincount(data.labels[data.held_out]).tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"1," * 2_000_000, "line 1 has more than 1,000,000 characters; put one vector a line"),
+        (b"1 " * 2_000_000, "line 1 has more than 1,000,000 characters"),
+        ((b"1," * 200_000 + b"\n") * 6, "200,001 columns; at most 4,096"),
+    ],
+)
+def test_a_line_without_end_is_refused_before_its_cells_are_made(content: bytes, words: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(UploadError, match=words):
+        understand(("line.csv", content))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6  # two million cells would take more than 100 MB
