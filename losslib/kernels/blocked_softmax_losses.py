@@ -16,7 +16,9 @@ from losslib.reducers import AvgNonZeroReducer, SumReducer
 from losslib.softmax import softplus
 
 
-def _scaled(scale: float, shift: float) -> Exponentials:
+def scaled(scale: float, shift: float) -> Exponentials:
+    """exp(scale * s - shift) of similarities s."""
+
     def of(rows: Tensor, columns: Tensor, out: Tensor) -> None:
         torch.addmm(rows.new_full((1,), -shift), rows, columns, alpha=scale, out=out).exp_()
 
@@ -26,7 +28,7 @@ def _scaled(scale: float, shift: float) -> Exponentials:
 def sup_con(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """SupConLoss."""
     scale = 1 / loss.temperature
-    softmax = Softmax(loss, x, batch, _scaled(scale, scale), with_positives=True)
+    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=True)
     totals, others = softmax.sums(wanted), softmax.sorted.sizes - 1
     present = (others > 0).to(x.dtype)
     mean = softmax.positives_sum() * scale / others.clamp_min(1)
@@ -44,7 +46,7 @@ def sup_con(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
 def decoupled(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """DecoupledContrastiveLoss without sigma."""
     scale = 1 / loss.temperature
-    softmax = Softmax(loss, x, batch, _scaled(scale, scale), with_positives=False)
+    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=False)
     totals, positives = softmax.sums(wanted), softmax.sorted.sizes - 1
     some = (softmax.sorted.sizes < len(x)).to(x.dtype)
     positives = positives * some
@@ -63,7 +65,7 @@ def decoupled(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
 def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """NTXentLoss."""
     scale = 1 / loss.temperature
-    softmax = Softmax(loss, x, batch, _scaled(scale, scale), with_positives=False)
+    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=False)
     totals = softmax.sums(wanted)
     negatives = totals.log() + scale  # -inf without negatives: a term of 0
     chances, total, above = torch.zeros_like(totals), 0.0, 0.0
@@ -80,7 +82,7 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 chances[place] = chance.sum(1)
                 softmax.pull_band(block, chance.neg_())
     number = float((softmax.sorted.sizes.double() - 1).sum())
-    each = _each(loss, number, above)
+    each = each_of(loss, number, above)
     value = x.new_tensor(total * each)
     if not wanted:
         return Found(value)
@@ -89,7 +91,8 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     return Found(value, softmax.gradient())
 
 
-def _each(loss: Any, number: float, above: float) -> float:
+def each_of(loss: Any, number: float, above: float) -> float:
+    """What a sum of values is multiplied by, of their number and that of those above 0."""
     if type(loss.reducer) is SumReducer:
         return 1.0
     return 1 / max(above if type(loss.reducer) is AvgNonZeroReducer else number, 1.0)
@@ -98,7 +101,7 @@ def _each(loss: Any, number: float, above: float) -> float:
 def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """MultiSimilarityLoss."""
     alpha, beta, base = loss.alpha, loss.beta, loss.base
-    softmax = Softmax(loss, x, batch, _scaled(beta, beta * base), with_positives=False)
+    softmax = Softmax(loss, x, batch, scaled(beta, beta * base), with_positives=False)
     totals = softmax.sums(wanted)
     sums = torch.zeros_like(totals)
     for block in softmax.sorted.blocks():
@@ -109,7 +112,7 @@ def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 softmax.pull_band(block, near.div_((-1 - here).unsqueeze(1)))
     values = sums.log1p_().div_(alpha).add_(totals.log1p() / beta)
     above = float(torch.count_nonzero(values))
-    each = _each(loss, len(x), above)  # of two rows or more each has a pair
+    each = each_of(loss, len(x), above)  # of two rows or more each has a pair
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
@@ -153,7 +156,7 @@ def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 )
                 weight = (chance / sums.clamp_min_(1e-37)).neg_().unsqueeze(1)
                 softmax.pull_band(block, share.mul_(apart.add_(m)).mul_(weight))
-    each = _each(loss, float(both.sum()), float(torch.count_nonzero(values)))
+    each = each_of(loss, float(both.sum()), float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)

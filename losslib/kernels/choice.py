@@ -15,6 +15,7 @@ from losslib.distances import CosineSimilarity, DotProductSimilarity, LpDistance
 from losslib.inputs import Batch
 from losslib.kernels import (
     blocked_hinges,
+    blocked_right_wrong,
     blocked_softmax_losses,
     blocked_triplets,
     by_rows,
@@ -316,8 +317,18 @@ def _table() -> dict[type, Kernel]:
             _bounded(_multi_similarity),
         ),
         losses.CircleLoss: Kernel(softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle)),
-        losses.NCALoss: Kernel(softmax.nca, _softmax("softmax_scale")),
-        losses.InstanceLoss: Kernel(softmax.instance, _softmax("gamma")),
+        losses.NCALoss: Kernel(
+            softmax.nca,
+            _softmax("softmax_scale"),
+            blocked_right_wrong.nca,
+            _bounded(lambda loss: 2 * loss.softmax_scale),
+        ),
+        losses.InstanceLoss: Kernel(
+            softmax.instance,
+            _softmax("gamma"),
+            blocked_right_wrong.instance,
+            _bounded(lambda loss: loss.gamma),
+        ),
         losses.GeneralizedLiftedStructureLoss: Kernel(dense_further.generalized_lifted, _softmax()),
         losses.AngularLoss: Kernel(
             dense_further.angular, _angular, own=dense_further.squares, takes_references=False

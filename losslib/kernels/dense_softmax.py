@@ -18,7 +18,7 @@ from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
 _SPAN = 80.0
-_LIFT = 2.0**60  # keeps slopes of e^-64 and their products among the ordinary numbers, which are quicker
+LIFT = 2.0**60  # keeps slopes of e^-64 and their products among the ordinary numbers, which are quicker
 _UNSHIFTED = 60.0  # exponents from which a sum of exponentials could leave single precision
 _LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
 
@@ -281,10 +281,10 @@ def _right_against_wrong(
         of_near = of_near if present is None else of_near + (1 - present)
         share = of_far / of_near
         value, weight = reduce.rows(loss.reducer, share.log1p(), present)
-        weight = weight * (outer * _LIFT) / (of_near + of_far)
+        weight = weight * (outer * LIFT) / (of_near + of_far)
         far.mul_(_both(weight, masks.symmetric))
         near.mul_(_both(weight * share, masks.symmetric))
-        return Slopes(value, far.sub_(near), both=masks.symmetric, lifted=_LIFT)
+        return Slopes(value, far.sub_(near), both=masks.symmetric, lifted=LIFT)
     logits = v * outer
     near, pull, right_ones = _sums(logits.clone(), right, None)
     far, push, some = _sums(logits, masks.negative, None)

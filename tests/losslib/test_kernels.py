@@ -166,7 +166,16 @@ def test_equals_the_plain_form(name: str, options: dict[str, Any], rows_: int) -
 
 
 @pytest.mark.parametrize(
-    "name", ["SupConLoss", "NTXentLoss", "DecoupledContrastiveLoss", "MultiSimilarityLoss", "CircleLoss"]
+    "name",
+    [
+        "SupConLoss",
+        "NTXentLoss",
+        "DecoupledContrastiveLoss",
+        "MultiSimilarityLoss",
+        "CircleLoss",
+        "NCALoss",
+        "InstanceLoss",
+    ],
 )
 def test_tiles_computed_again_for_the_gradient(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocked_softmax, "STORED", 300)  # in place of 4096 rows

@@ -1,0 +1,57 @@
+"""NCALoss and InstanceLoss in blocks: the right ones of a row, in its class, against all wrong ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from losslib.inputs import Batch
+from losslib.kernels.blocked_softmax import Softmax
+from losslib.kernels.blocked_softmax_losses import each_of, scaled
+from losslib.kernels.dense_softmax import LIFT
+from losslib.kernels.function import Found
+from losslib.kernels.scratch import lease
+from losslib.reducers import AvgNonZeroReducer
+
+
+def nca(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
+    """NCALoss."""
+    return _of(loss, x, batch, wanted, loss.softmax_scale, own=False)
+
+
+def instance(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
+    """InstanceLoss: a row itself is among its right ones."""
+    return _of(loss, x, batch, wanted, loss.gamma, own=True)
+
+
+def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: bool) -> Found:
+    """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one, reduced."""
+    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=False)
+    wrong = softmax.sums(wanted)
+    right = torch.zeros_like(wrong)
+    if own:
+        right = softmax.sorted.rows.squares(softmax.rows).sub_(1).mul_(scale).exp_()
+    values, weights, present = torch.zeros_like(wrong), torch.zeros_like(wrong), 0.0
+    for block in softmax.sorted.blocks():
+        with lease():  # of what one block needs
+            place = slice(block.start, block.stop)
+            near, mask = softmax.band(block, scale, -scale)
+            right[place] += near.exp_().mul_(mask).sum(1)
+            some = (right[place] > 0).to(x.dtype)
+            present += float(some.sum())
+            share = wrong[place] / (right[place] + (1 - some))
+            values[place] = share.log1p() * some
+            if wanted:
+                kept = values[place].sign() if type(loss.reducer) is AvgNonZeroReducer else some
+                weight = kept * LIFT / (right[place] + wrong[place] + (1 - some))
+                weights[place] = weight
+                softmax.pull_band(block, near.mul_((-weight * share).unsqueeze(1)))
+    each = each_of(loss, present, float(torch.count_nonzero(values)))
+    value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
+    if not wanted:
+        return Found(value)
+    softmax.pull(weights)
+    softmax.pulls.mul_(each * scale / LIFT)
+    return Found(value, softmax.gradient())
