@@ -14,7 +14,7 @@ from ui.live.route import MAX_VIEWERS, live_routes, read
 from ui.server import scheduler
 from ui.sockets import Allowance, base_path
 
-HELLO, FRAME, STATE = 1, 2, 3
+HELLO, FRAME, STATE, GLANCE = 1, 2, 3, 5
 
 
 @pytest.fixture
@@ -45,8 +45,9 @@ class Browser:
         self.socket, self.steps, self.states, self.epochs, self.hellos = socket, [], [], [], 0
 
     def take(self, acknowledge=True):
-        frames = 0
+        frames, pictures = 0, 0
         for kind, epoch, body in messages(self.socket.recv(timeout=30)):
+            pictures += kind in (FRAME, GLANCE)
             if kind == FRAME:
                 frames += 1
                 self.steps.append(struct.unpack_from("<I", body)[0])
@@ -55,7 +56,7 @@ class Browser:
                 self.states.append(json.loads(body.rstrip(b"\0")))
             elif kind == HELLO:
                 self.hellos += 1
-        if frames and acknowledge:
+        if pictures and acknowledge:
             self.say("ack")
         return frames
 
