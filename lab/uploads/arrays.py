@@ -59,8 +59,11 @@ def _array(header: str, body: memoryview, name: str) -> NDArray[Any]:
             f"{name} does not hold a plain array of numbers or text (Python objects and fields are not "
             "read); save it with numpy.save(file, array.astype('float32'))"
         )
-    kind = np.dtype(found["descr"])
-    shape = tuple(int(part) for part in found["shape"].replace(" ", "").split(",") if part)
+    try:  # such as <f1, or a length of thousands of digits
+        kind = np.dtype(found["descr"])
+        shape = tuple(int(part) for part in found["shape"].replace(" ", "").split(",") if part)
+    except (TypeError, ValueError) as error:
+        raise UploadError(f"{name} has a damaged header ({str(error)[:80]}); upload it again") from None
     promised = math.prod(shape) * kind.itemsize
     if promised != len(body):
         raise UploadError(
@@ -97,11 +100,11 @@ def read_npz(content: Bytes, name: str, limits: UploadLimits) -> dict[str, NDArr
                 with archive.open(entry) as packed:
                     unpacked = packed.read(entry.file_size)
                 key = entry.filename.removesuffix(".npy")
-                found[key] = read_npy(unpacked, f"{key!r} in {name}")
+                found[key] = read_npy(unpacked, f"{key[:80]!r} in {name}")
             return found
     except UploadError:
         raise
     except (*NOT_A_ZIP, RuntimeError, ValueError, EOFError, OSError) as error:
         raise UploadError(
-            f"{name} is no npz file that can be read ({error}); write it with numpy.savez"
+            f"{name} is no npz file that can be read ({str(error)[:120]}); write it with numpy.savez"
         ) from None

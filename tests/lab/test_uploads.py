@@ -342,3 +342,13 @@ def test_a_line_without_end_is_refused_before_its_cells_are_made(content: bytes,
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60e6  # two million cells would take more than 100 MB
+
+
+@pytest.mark.parametrize("change", [(b"'<f4'", b"'<f1'"), (b"(2, 3)", b"(" + b"9" * 4400 + b",)")])
+def test_a_damaged_header_is_a_sentence(change: tuple[bytes, bytes]) -> None:
+    file = io.BytesIO()
+    np.save(file, np.zeros((2, 3), dtype=np.float32))
+    head, body = file.getvalue()[10:128].replace(*change), file.getvalue()[128:]
+    content = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + body
+    with pytest.raises(UploadError, match="damaged header"):
+        understand(("v.npy", content))
