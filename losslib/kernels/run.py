@@ -17,14 +17,17 @@ from losslib.kernels.matrix import Matrix
 from losslib.kernels.scratch import lease
 from losslib.precision import transforming, values_are_known
 
+LINEAR = ("blocked", "rows")  # forms whose memory grows with the rows, not with their pairs
+FORMS = ("own", "dense", *LINEAR)
 
-def fused(loss: Any, batch: Batch) -> Tensor | None:
-    """The reduced loss without penalties, 0-d, or None where only the plain form does."""
+
+def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | None:
+    """The reduced loss without penalties, 0-d, or None where it takes none of these forms."""
     if type(loss) not in kernels() or batch.labels is None or transforming():
         return None
     here = _situation(batch)
     choice = choose(loss, here)
-    if choice.form == "plain":
+    if choice.form not in forms:
         return None
     kernel = kernels()[type(loss)]
     if choice.form == "own":

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from losslib import catalog, miners
 from losslib.distances import LpDistance
 from tests.losslib import plain_miners as plain
+from tests.losslib.largest import Largest
 from tests.losslib.mining import NAMES, SETS, X, Y
 
 
@@ -120,21 +119,6 @@ class TestCap:
             drawn.index_put_((p[first], n[first]), torch.ones(kept), accumulate=True)
         share, expected = drawn[1:6, 6:] / times, kept / 10  # 5 positives and 2 negatives: 10 triplets
         assert bool((share - expected).abs().max() < 4.5 * (expected * (1 - expected) / times) ** 0.5)
-
-
-class Largest(TorchDispatchMode):
-    """The most entries of any tensor that is made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numel = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for made in result if isinstance(result, (tuple, list)) else [result]:
-            if isinstance(made, Tensor):
-                self.numel = max(self.numel, made.numel())
-        return result
 
 
 @pytest.mark.parametrize("name", ["TripletMarginMiner", "AngularMiner"])
