@@ -10,7 +10,7 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels.blocked_softmax import Softmax
 from losslib.kernels.blocked_softmax_losses import each_of, scaled
-from losslib.kernels.dense_softmax import LIFT
+from losslib.kernels.dense_softmax import LIFT, RAISED
 from losslib.kernels.function import Found
 from losslib.kernels.scratch import lease
 from losslib.reducers import AvgNonZeroReducer
@@ -28,26 +28,29 @@ def instance(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
 
 def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: bool) -> Found:
     """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one, reduced."""
-    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=False)
+    softmax = Softmax(loss, x, batch, scaled(scale, scale - RAISED), with_positives=False)
     wrong = softmax.sums(wanted)
     right = torch.zeros_like(wrong)
     if own:
-        right = softmax.sorted.rows.squares(softmax.rows).sub_(1).mul_(scale).exp_()
+        right = softmax.sorted.rows.squares(softmax.rows).sub_(1).mul_(scale).add_(RAISED).exp_()
     values, weights, present = torch.zeros_like(wrong), torch.zeros_like(wrong), 0.0
     for block in softmax.sorted.blocks():
         with lease():  # of what one block needs
             place = slice(block.start, block.stop)
-            near, mask = softmax.band(block, scale, -scale)
+            near, mask = softmax.band(block, scale, RAISED - scale)
             right[place] += near.exp_().mul_(mask).sum(1)
             some = (right[place] > 0).to(x.dtype)
             present += float(some.sum())
-            share = wrong[place] / (right[place] + (1 - some))
-            values[place] = share.log1p() * some
+            below, above = right[place] + (1 - some), wrong[place]
+            share = above / below
+            far = share.isinf()  # then the one is nothing beside the other
+            values[place] = torch.where(far, above.log() - below.log(), share.log1p()) * some
             if wanted:
                 kept = values[place].sign() if type(loss.reducer) is AvgNonZeroReducer else some
-                weight = kept * LIFT / (right[place] + wrong[place] + (1 - some))
+                weight = kept * LIFT / (below + above)
                 weights[place] = weight
-                softmax.pull_band(block, near.mul_((-weight * share).unsqueeze(1)))
+                pull = torch.where(far, kept * LIFT / below, weight * share)
+                softmax.pull_band(block, near.mul_(-pull.unsqueeze(1)))
     each = each_of(loss, present, float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:

@@ -17,8 +17,11 @@ from losslib.kernels.reduce import Number, total
 from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
-_SPAN = 80.0
-LIFT = 2.0**60  # keeps slopes of e^-64 and their products among the ordinary numbers, which are quicker
+_SPAN = 76.0  # a sum of 100,000 exponentials over one of e^-76 is a number in single precision
+# Exponentials from e^-45 to e^40 instead of up to 1, and slopes times 2^40, are ordinary numbers, and so are
+# their products and what divides by them: subnormal numbers are slow, and beyond the largest there is none.
+RAISED = 40.0
+LIFT = 2.0**40
 _UNSHIFTED = 60.0  # exponents from which a sum of exponentials could leave single precision
 _LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
 
@@ -273,7 +276,7 @@ def _right_against_wrong(
     """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one."""
     outer = _scale(loss, scale)
     if highest is not None:
-        far = _exponentials(v, outer, highest)
+        far = _exponentials(v, outer, highest - RAISED)
         near = far * right
         far = masks.keep_pairs_(far.sub_(near)) if masks.whole else far.mul_(masks.negative)
         of_near, of_far = near.sum(1), far.sum(1)

@@ -1,0 +1,68 @@
+"""NCALoss and InstanceLoss in single precision where exponentials are as far apart as they can be."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from losslib.distances import CosineSimilarity
+from losslib.kernels import explain, plain
+from losslib.losses import InstanceLoss, NCALoss
+
+
+def opposite(rows: int) -> tuple[Tensor, Tensor]:
+    """A class of two rows that point apart, among others that all point the way of one of them."""
+    x = torch.zeros(rows, 8, dtype=torch.float64)
+    x[:, 0] = 1
+    x[1] = -x[0]
+    return x, torch.tensor([0, 0]).repeat(1 + rows // 2)[:rows] + (torch.arange(rows) > 1).long()
+
+
+def zero_row(rows: int) -> tuple[Tensor, Tensor]:
+    """Random rows and one without a direction."""
+    x = torch.randn(rows, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x[3] = 0
+    return x, torch.arange(rows) % 3
+
+
+def alone(rows: int) -> tuple[Tensor, Tensor]:
+    """One class, which nothing stands against."""
+    x = torch.randn(rows, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return x, torch.zeros(rows, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("made", [opposite, zero_row, alone])
+@pytest.mark.parametrize("rows", [2, 12, 400])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        NCALoss(softmax_scale=42.0, distance=CosineSimilarity()),
+        NCALoss(softmax_scale=18.9),
+        InstanceLoss(gamma=42.0),
+        InstanceLoss(),
+    ],
+    ids=["NCA 42", "NCA 18.9", "Instance 42", "Instance 64"],
+)
+def test_as_in_double_precision(loss: Any, rows: int, made: Any) -> None:
+    if rows == 2 and made is zero_row:
+        rows = 4
+    x, y = made(rows)
+    one, two = x.float().requires_grad_(), x.clone().requires_grad_()
+    value = loss(one, y)
+    value.backward()
+    with plain():
+        right = loss(two, y)
+        right.backward()
+    assert one.grad is not None
+    torch.testing.assert_close(value.double(), right, rtol=1e-5, atol=1e-6)
+    ours, theirs = one.grad.double(), two.grad
+    if made is zero_row:  # at a row without a direction there is no gradient to compare
+        assert bool(ours[3].isfinite().all())
+        ours, theirs = ours[torch.arange(rows) != 3], theirs[torch.arange(rows) != 3]
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_both_forms_are_among_these() -> None:
+    assert "dense form" in explain(NCALoss(softmax_scale=18.9), 12)
+    assert "blocked form" in explain(InstanceLoss(gamma=42.0), 400)
