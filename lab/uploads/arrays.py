@@ -71,6 +71,10 @@ def _array(header: str, body: memoryview, name: str) -> NDArray[Any]:
             "it is damaged or was cut off, upload it again"
         )
     flat = np.frombuffer(body, dtype=kind) if promised else np.empty(0, dtype=kind)
+    if kind.kind == "U" and flat.size:  # numpy makes text of any four bytes, Python of real characters alone
+        codes = np.frombuffer(body, dtype=np.dtype("u4").newbyteorder(kind.byteorder))
+        if codes.max() > 0x10FFFF:
+            raise UploadError(f"{name} holds text with characters that do not exist; upload it again")
     return flat.reshape(shape, order="F" if found["order"] == "True" else "C")
 
 

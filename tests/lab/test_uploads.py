@@ -344,6 +344,14 @@ def test_a_line_without_end_is_refused_before_its_cells_are_made(content: bytes,
     assert peak < 60e6  # two million cells would take more than 100 MB
 
 
+def test_text_with_characters_that_do_not_exist_is_a_sentence() -> None:
+    file = io.BytesIO()
+    np.save(file, np.array(["ab", "cd"]))
+    broken = file.getvalue()[:-4] + (0x110000).to_bytes(4, "little")  # one beyond the last character there is
+    with pytest.raises(UploadError, match="characters that do not exist"):
+        understand(("labels.npy", broken))
+
+
 @pytest.mark.parametrize("change", [(b"'<f4'", b"'<f1'"), (b"(2, 3)", b"(" + b"9" * 4400 + b",)")])
 def test_a_damaged_header_is_a_sentence(change: tuple[bytes, bytes]) -> None:
     file = io.BytesIO()
