@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lab.run import Run
 
 EVERY = 0.07  # seconds between two looks at best
-SHARE = 0.15  # of the worker's time that looks of all runs together may take
+SHARE = 0.2  # of the worker's time that looks of all runs together may take
 SELDOM = 0.9  # seconds between two looks at a run that crowds may not lengthen, as long as
 MOST = 0.5  # of the worker's time is enough for that
 
