@@ -28,6 +28,7 @@ from ui.server import AT_END
 
 FRONT = ("data", "encoder", "dim", "output")
 ONLY_WITH = {"delta": "continuous", "label_fraction": "semi"}  # settings of one rule of pairing
+NOT_YET = "Nothing is shown below until it has run."
 ASKED = "The link asks for something that is not possible, so the default is used."
 
 

@@ -135,7 +135,7 @@ def offer(configs: Sequence[RunConfig]) -> None:
         st.button("Run this comparison", type="primary", on_click=run, args=(tuple(configs),))
         st.caption(
             f"{len(configs)} runs of {configs[0].steps} steps, {total} together, in turns in a process of "
-            "their own." + (" Below is the last comparison." if SHOWN in st.session_state else "")
+            f"their own. {'Below is the last comparison.' if SHOWN in st.session_state else choice.NOT_YET}"
         )
 
 

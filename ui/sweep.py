@@ -205,8 +205,8 @@ def offer(plan: Plan, address: str) -> None:
     """The button that runs what the controls say."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Run this sweep", type="primary", on_click=run, args=(plan, address))
-        below = " Below is the last sweep." if SHOWN in st.session_state else ""
-        st.caption(f"{len(plan.cells)} runs, {plan.steps} steps together.{below}")
+        below = "Below is the last sweep." if SHOWN in st.session_state else choice.NOT_YET
+        st.caption(f"{len(plan.cells)} runs, {plan.steps} steps together. {below}")
 
 
 def run(plan: Plan, address: str) -> None:

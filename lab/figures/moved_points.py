@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from lab.compare.moved import Moved
 
+SIDES = ("top center", "middle right", "bottom center", "middle left")
+
 
 def moved_points(
     first: NDArray[np.floating[Any]],
@@ -44,7 +46,7 @@ def moved_points(
                 mode="markers",
                 name=name,
                 hoverinfo="skip",
-                marker={"size": 4, "color": "#8A8A8A", "symbol": symbol, "opacity": 0.35},
+                marker={"size": 4, "color": "#8A8A8A", "symbol": symbol, "opacity": 0.5},
             )
     for rank, one in enumerate(found, start=1):
         ends = [(points[one.place, 0], points[one.place, 1]) for points in (first, second)]
@@ -54,7 +56,7 @@ def moved_points(
             y=[y for _, y in ends],
             mode="lines+markers+text",
             text=["", str(rank)],
-            textposition="top center",
+            textposition=SIDES[rank % len(SIDES)],  # movers often lie side by side
             line={"color": colour, "width": 1.5},
             marker={"size": 8, "color": colour, "symbol": [class_style(one.label)["symbol"], "diamond-open"]},
             showlegend=False,
@@ -67,7 +69,7 @@ def moved_points(
     figure.update_yaxes(showticklabels=False, zeroline=False, scaleanchor="x")
     figure.update_layout(
         margin={"l": 5, "r": 5, "t": 20, "b": 5},
-        legend={"orientation": "h", "y": -0.02, "yanchor": "top"},
+        legend={"orientation": "h", "y": -0.02, "yanchor": "top", "itemsizing": "constant"},
         showlegend=True,
     )
     if not figure.data:

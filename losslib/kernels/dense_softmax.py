@@ -22,6 +22,8 @@ _SPAN = 76.0  # a sum of 100,000 exponentials over one of e^-76 is a number in s
 # their products and what divides by them: subnormal numbers are slow, and beyond the largest there is none.
 RAISED = 40.0
 LIFT = 2.0**40
+_STEEP = 30.0  # from here on the pulls of right ones may be subnormal all the same, and
+_FLOOR = 1e-28  # what is added and taken away again leaves none below a ten-millionth of it
 _UNSHIFTED = 60.0  # exponents from which a sum of exponentials could leave single precision
 _LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
 
@@ -267,27 +269,40 @@ def instance(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """
     gamma, right = loss.gamma, masks.positive_or_own
     highest = gamma if masks.with_own and gamma <= _SPAN else _highest(loss, gamma)
-    return _right_against_wrong(loss, v, masks, right, gamma, highest)
+    return _right_against_wrong(loss, v, masks, right, gamma, highest, always=masks.with_own)
 
 
 def _right_against_wrong(
-    loss: Any, v: Tensor, masks: Masks, right: Tensor, scale: float, highest: float | None
+    loss: Any,
+    v: Tensor,
+    masks: Masks,
+    right: Tensor,
+    scale: float,
+    highest: float | None,
+    always: bool = False,
 ) -> Slopes:
-    """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one."""
+    """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one.
+
+    always: whether every row has one.
+    """
     outer = _scale(loss, scale)
     if highest is not None:
         far = _exponentials(v, outer, highest - RAISED)
         near = far * right
         far = masks.keep_pairs_(far.sub_(near)) if masks.whole else far.mul_(masks.negative)
         of_near, of_far = near.sum(1), far.sum(1)
-        present = masks.some(of_near)
+        present = None if always else masks.some(of_near)
         of_near = of_near if present is None else of_near + (1 - present)
         share = of_far / of_near
         value, weight = reduce.rows(loss.reducer, share.log1p(), present)
         weight = weight * (outer * LIFT) / (of_near + of_far)
         far.mul_(_both(weight, masks.symmetric))
-        near.mul_(_both(weight * share, masks.symmetric))
-        return Slopes(value, far.sub_(near), both=masks.symmetric, lifted=LIFT)
+        share = _both(weight * share, masks.symmetric)
+        if abs(outer) < _STEEP:
+            far.sub_(near.mul_(share))
+        else:
+            far.sub_(torch.addcmul(near.new_full((), _FLOOR), near, share)).add_(_FLOOR)
+        return Slopes(value, far, both=masks.symmetric, lifted=LIFT)
     logits = v * outer
     near, pull, right_ones = _sums(logits.clone(), right, None)
     far, push, some = _sums(logits, masks.negative, None)

@@ -113,6 +113,7 @@ def test_a_loss_against_itself_shows_zero_and_three_fit(shipped):
     assert not at.warning
     run = button(at, "Run this comparison")
     assert "3 runs of 12 steps, 36 together" in said(at)
+    assert "Nothing is shown below until it has run." in said(at)
     at = run.click().run()
     deadline = time.monotonic() + 120
     while any(job.state in ("waiting", "running") for job in desk()._jobs.values()):

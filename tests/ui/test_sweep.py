@@ -103,7 +103,7 @@ def test_a_link_may_name_several_losses():
     at = opened({"sweep.losses": ["SupConLoss", "CircleLoss"]})
     assert not at.warning
     assert at.get_by_key("sweep.losses").value == ["SupConLoss", "CircleLoss"]
-    assert "12 runs, 2400 steps together." in said(at)
+    assert "12 runs, 2400 steps together. Nothing is shown below until it has run." in said(at)
     at = opened({"sweep.losses": ["CircleLos", "SupConLoss"]})
     assert "did you mean CircleLoss" in at.warning[0].value
 
