@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.randomness import undisturbed
+from losslib.kernels import plain
 from losslib.proxies import ProxyLoss
 
 EPS = 1e-30
@@ -135,7 +136,8 @@ def _of_proxies(
     values, slopes = _slopes(loss.distance, embeddings[row], proxies, True)
     for name in ("forward", "pairwise"):
         catch(name)
-    value = loss(embeddings, **inputs)
+    with plain():  # a form in one pass asks the distance for nothing
+        value = loss(embeddings, **inputs)
     del loss.distance.__dict__["forward"], loss.distance.__dict__["pairwise"]
     own = torch.arange(count, device=embeddings.device) // loss.rows_per_class == inputs["labels"][row]
     weights = torch.zeros(count, dtype=embeddings.dtype, device=embeddings.device)

@@ -147,5 +147,5 @@ def test_one_graph_compiles_without_a_break(name: str) -> None:
         value = call(leaf, Y)
         value.backward()
         found.append((float(value.detach()), leaf.grad))
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)  # logits of 64 in single precision
     torch.testing.assert_close(found[0][1], found[1][1], rtol=1e-5, atol=1e-7)
