@@ -123,6 +123,8 @@ class Matrix:
 
 def _product(a: Tensor, b: Tensor, factor: float) -> Tensor:
     """factor * a @ b, in one operation unless a small factor would make slow, subnormal numbers of a's."""
-    if factor == 1 or len(a) != len(b) or abs(factor) < 0.5:
-        return a @ b if factor == 1 else (a @ b).mul_(factor)
+    if factor == 1:
+        return a @ b
+    if len(a) != len(b) or abs(factor) < 0.5:
+        return (a @ b).mul_(factor)
     return torch.addmm(b, a, b, beta=0.0, alpha=factor)  # b times 0 stands for nothing

@@ -2,6 +2,7 @@
 
 import base64
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import segno
@@ -168,21 +169,18 @@ def test_play_after_a_phase_beyond_the_end_trains_on(trained):
     assert run.step == 26, "as many steps again as it had"
 
 
+def give(monkeypatch, content):
+    """Let the page's next run find this run file in its uploader, once."""
+    given = [SimpleNamespace(name="mine.npz", getvalue=lambda: content)]
+    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: given.pop() if given else None)
+
+
 def test_a_file_that_was_opened_is_shown_and_can_be_continued(trained, monkeypatch):
     _, run = trained(events="3:neg_margin=0.7", seed="4")
     content = as_file(run.recording)
     other, fresh = trained()
     assert open_run(content).config.seed == 4
-
-    class Given:
-        name = "mine.npz"
-
-        @staticmethod
-        def getvalue():
-            return content
-
-    given = [Given]
-    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: given.pop() if given else None)
+    give(monkeypatch, content)
     other.run()
     wait(lambda: fresh.state == "recorded", fresh)
     other.query_params["events"] = "3:neg_margin=0.7"  # a browser has it in its address
@@ -204,16 +202,7 @@ def test_undo_of_an_opened_file_brings_back_run_and_settings(trained, monkeypatc
     content = as_file(run.recording)
     at, mine = trained()
     whole = mine.recording
-
-    class Given:
-        name = "mine.npz"
-
-        @staticmethod
-        def getvalue():
-            return content
-
-    given = [Given]
-    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: given.pop() if given else None)
+    give(monkeypatch, content)
     at.run()
     wait(lambda: mine.state == "recorded", mine)
     at.run()
