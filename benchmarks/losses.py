@@ -19,6 +19,7 @@ import contextlib
 import importlib
 import importlib.util
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -34,6 +35,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.processes import kilobytes_of
 from losslib import catalog
 from losslib.kernels import explain
 from losslib.kernels.choice import kernels
@@ -249,17 +251,12 @@ def peak(library: str, name: str) -> None:
     if small is None:
         return
     small()  # first-use constants are not what is measured
-    now = _kilobytes("VmSize") * 1024
+    now = kilobytes_of(os.getpid(), "VmSize:") * 1024
     resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY_LIMIT, resource.RLIM_INFINITY))
     Path("/proc/self/clear_refs").write_text("5")
-    before = _kilobytes("VmRSS")
+    before = kilobytes_of(os.getpid(), "VmRSS:")
     step()
-    print((_kilobytes("VmHWM") - before) / 1024)
-
-
-def _kilobytes(key: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(key))
+    print((kilobytes_of(os.getpid(), "VmHWM:") - before) / 1024)
 
 
 def _installed(package: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,11 +23,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from benchmarks.losses import COLUMNS, batch
+from benchmarks.processes import kilobytes_of
 from losslib import catalog, evaluation
 from losslib.losses import CrossBatchMemory, anchor_batched_backward
 
-COLUMNS = 128
-CLASSES = 16
 MIB = 2**20
 PATIENCE = 900.0
 MEMORY_ROWS = 65_536
@@ -66,7 +67,7 @@ def remembered(name: str) -> Step:
 
     def step(x: Tensor, labels: Tensor) -> None:
         made = CrossBatchMemory(catalog.get(name)(), COLUMNS, MEMORY_ROWS)
-        made.embedding_memory, made.label_memory = inputs(MEMORY_ROWS)
+        made.embedding_memory, made.label_memory = batch(MEMORY_ROWS)
         made.fill = MEMORY_ROWS if len(x) > SMALL else SMALL
         made(x.requires_grad_(), labels).backward()
 
@@ -96,28 +97,20 @@ def cases() -> dict[str, Case]:
     return found | {name: Case(2048, 1024, mined(name)) for name in catalog.miners()}
 
 
-def inputs(rows: int) -> tuple[Tensor, Tensor]:
-    """Embeddings (rows, 128) and their labels, 16 classes in random order."""
-    generator = torch.Generator().manual_seed(0)
-    labels = (torch.arange(rows) % CLASSES)[torch.randperm(rows, generator=generator)]
-    return torch.randn(rows, COLUMNS, generator=generator), labels
-
-
 def peak(name: str) -> None:
     """Print the growth of this process's peak in MiB and its processor seconds."""
     torch.set_num_threads(1)
     case = cases()[name]
-    small, large = inputs(SMALL), inputs(case.rows)
+    small, large = batch(SMALL), batch(case.rows)
     case.step(*small)  # first-use constants are not what is measured
     Path("/proc/self/clear_refs").write_text("5")
-    before, started = _kilobytes("VmRSS"), time.process_time()
+    before, started = kilobytes_of(os.getpid(), "VmRSS:"), time.process_time()
     case.step(*large)
-    print(json.dumps({"MiB": (_kilobytes("VmHWM") - before) / 1024, "s": time.process_time() - started}))
-
-
-def _kilobytes(key: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(key))
+    print(
+        json.dumps(
+            {"MiB": (kilobytes_of(os.getpid(), "VmHWM:") - before) / 1024, "s": time.process_time() - started}
+        )
+    )
 
 
 def measured(name: str) -> dict[str, float]:

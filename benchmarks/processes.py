@@ -73,11 +73,12 @@ def memory_of(root: int, known: dict[int, Process]) -> int:
     and the machine holds them once.
     """
     family = family_of(root, known)
-    own = sum(_status(number, "RssAnon:") + _status(number, "RssShmem:") for number in family)
-    return 1024 * (own + max(_status(number, "RssFile:") for number in family))
+    own = sum(kilobytes_of(number, "RssAnon:") + kilobytes_of(number, "RssShmem:") for number in family)
+    return 1024 * (own + max(kilobytes_of(number, "RssFile:") for number in family))
 
 
-def _status(process: int, field: str) -> int:
+def kilobytes_of(process: int, field: str) -> int:
+    """A field of a process's status, such as "VmRSS:", in kilobytes; 0 where there is none."""
     try:
         lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     except OSError:

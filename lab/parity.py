@@ -98,8 +98,3 @@ def value_of(code: str, embeddings: Tensor, labels: Tensor) -> float:
             loss_func.double()
         exec(call, scope)
     return float(scope["loss"].detach())  # type: ignore[attr-defined]
-
-
-def parities(seed: int = 0) -> tuple[Parity, ...]:
-    """Every loss of the catalog."""
-    return tuple(parity(name, seed) for name in catalog.losses())

@@ -22,7 +22,6 @@ from losslib.types import Mark
 FORMAT = 1
 MOMENTS, POINTS = 16, 400
 ARRAYS = ("steps", "labels", "extent", "positive", "negative")
-SOUND = "finished"
 
 
 @dataclass(frozen=True, eq=False)
