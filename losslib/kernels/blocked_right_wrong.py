@@ -10,7 +10,7 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels.blocked_softmax import Softmax
 from losslib.kernels.blocked_softmax_losses import each_of, scaled
-from losslib.kernels.dense_softmax import LIFT, RAISED
+from losslib.kernels.dense_right_wrong import LIFT, RAISED
 from losslib.kernels.function import Found
 from losslib.kernels.scratch import lease
 from losslib.reducers import AvgNonZeroReducer

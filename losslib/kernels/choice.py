@@ -21,6 +21,7 @@ from losslib.kernels import (
     by_rows,
     dense_further,
     dense_hinges,
+    dense_right_wrong,
     dense_softmax,
     first_pairs,
     is_plain,
@@ -318,13 +319,13 @@ def _table() -> dict[type, Kernel]:
         ),
         losses.CircleLoss: Kernel(softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle)),
         losses.NCALoss: Kernel(
-            softmax.nca,
+            dense_right_wrong.nca,
             _softmax("softmax_scale"),
             blocked_right_wrong.nca,
             _bounded(lambda loss: 2 * loss.softmax_scale),
         ),
         losses.InstanceLoss: Kernel(
-            softmax.instance,
+            dense_right_wrong.instance,
             _softmax("gamma"),
             blocked_right_wrong.instance,
             _bounded(lambda loss: loss.gamma),
