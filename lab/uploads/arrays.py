@@ -56,8 +56,8 @@ def _array(header: str, body: memoryview, name: str) -> NDArray[Any]:
     found = HEADER.fullmatch(header.strip("\n\0 "))
     if found is None or found["descr"].lstrip("<>|=")[0] not in NUMBERS + "US":
         raise UploadError(
-            f"{name} does not hold a plain array of numbers or text (Python objects and fields are not "
-            "read); save it with numpy.save(file, array.astype('float32'))"
+            f"{name} does not hold a plain array of real numbers or text (complex numbers, Python "
+            "objects and fields are not read); save it with numpy.save(file, array.astype('float32'))"
         )
     try:  # such as <f1, or a length of thousands of digits
         kind = np.dtype(found["descr"])

@@ -84,7 +84,7 @@ def _chosen(name: str, arrays: dict[str, NDArray[Any]], limits: UploadLimits, la
     """The vectors among an archive's arrays, and the labels that go with them."""
     shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays.items()) or "nothing"
     if labels:
-        flat = {key: array for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind in LABELS}
+        flat = {key: found for key, array in arrays.items() if (found := _labels_in(key, array)) is not None}
         key = next((key for key in flat if key.lower() in LABEL_WORDS), next(iter(flat), None))
         if key is None:
             raise UploadError(f"{name} has no array of labels, one a row; it holds {shapes}")
@@ -95,11 +95,22 @@ def _chosen(name: str, arrays: dict[str, NDArray[Any]], limits: UploadLimits, la
         raise UploadError(f"{name} has no array of numbers of shape (rows, columns); it holds {shapes}")
     vectors = wide[key]
     beside = {
-        other: array
+        other: found
         for other, array in arrays.items()
-        if array.ndim == 1 and len(array) == len(vectors) and array.dtype.kind in LABELS
+        if other != key and (found := _labels_in(other, array)) is not None and len(found) == len(vectors)
     }
     return _from_array(name, vectors, beside, limits, labels, f"The vectors are the array {key!r}.")
+
+
+def _labels_in(key: str, array: NDArray[Any]) -> NDArray[Any] | None:
+    """An array of an archive as labels, (rows,); None where it is none. Floats need a label's name."""
+    named = key.lower() in LABEL_WORDS
+    if named and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    fits = array.ndim == 1 and array.dtype.kind in LABELS + ("f" if named else "")
+    if not fits or (array.dtype.kind == "f" and (array != np.floor(array))[~np.isnan(array)].any()):
+        return None  # fractions are a quantity, not classes
+    return array
 
 
 def _from_array(
@@ -114,6 +125,7 @@ def _from_array(
         flat = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
         if flat.ndim != 1 or flat.dtype.kind not in LABELS + "f":
             raise UploadError(f"{name} must hold one label a row, shape (rows,); it has shape {array.shape}")
+        _check_rows(name, len(flat), limits)  # before each becomes a text
         rows = np.arange(len(flat), dtype=np.int64)
         empty = np.empty((len(flat), 0), dtype=np.float32)
         return Table(name, len(flat), rows, (), empty, {"label": _as_texts(flat)}, "label", notes)
@@ -138,7 +150,7 @@ def _from_array(
 
 def _as_texts(array: NDArray[Any]) -> tuple[str, ...]:
     if array.dtype.kind == "f":
-        return tuple("" if np.isnan(v) else str(int(v)) if v == int(v) else str(v) for v in array.tolist())
+        return tuple("" if np.isnan(v) else str(int(v) if v.is_integer() else v) for v in array.tolist())
     if array.dtype.kind == "S":
         return tuple(value.decode("utf-8", "replace") for value in array.tolist())
     return tuple(str(value) for value in array.tolist())
@@ -155,10 +167,14 @@ def sample_of(rows: int, most: int) -> NDArray[np.int64]:
 def _check_size(name: str, rows: int, columns: int, limits: UploadLimits) -> None:
     if not rows or not columns:
         raise UploadError(f"{name} has no rows of numbers")
-    if rows > limits.rows:
-        raise UploadError(f"{name} has {rows:,} rows; at most {limits.rows:,} are read here")
+    _check_rows(name, rows, limits)
     if columns > limits.columns:
         raise UploadError(f"{name} has {columns:,} columns; at most {limits.columns:,} are read here")
+
+
+def _check_rows(name: str, rows: int, limits: UploadLimits) -> None:
+    if rows > limits.rows:
+        raise UploadError(f"{name} has {rows:,} rows; at most {limits.rows:,} are read here")
 
 
 def _from_text(name: str, content: Bytes, limits: UploadLimits, labels: bool, expected: int | None) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from lab.uploads.text import Bytes
 
 NO_LABEL = "missing label"
 HELD_OUT = 0.4
+WHOLE = re.compile(r"[+-]?[0-9]{1,29}")
 File = tuple[str, Bytes]
 
 
@@ -121,7 +123,13 @@ def understand(
         notes.append(f"{table.rows:,} rows, of which a random sample of {len(table.kept):,} is used.")
     kept = table.kept[finite]
     said = [text for text, good in zip(texts[column], finite.tolist(), strict=True) if good] if column else []
-    codes, names, about = _classes(said, len(kept), limits, column)
+    if (different := len(set(said) - {""})) > limits.classes:
+        notes.append(
+            f"The labels in {column!r} have {different:,} different values; at most {limits.classes:,} "
+            "classes are shown here, so they are left out. Another column may be chosen."
+        )
+        column, said = "", []
+    codes, names, about = _classes(said, len(kept), column)
     return Upload(
         name=table.name,
         digest=_digest(vectors, labels, column),
@@ -190,7 +198,7 @@ def _features(table: Table, label: str) -> tuple[list[int], list[str]]:
 
 
 def _classes(
-    said: list[str], count: int, limits: UploadLimits, column: str
+    said: list[str], count: int, column: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...], list[str]]:
     """Class of each row, the names of the classes, and sentences."""
     if not said:
@@ -201,11 +209,6 @@ def _classes(
         )
     names = sorted({text for text in said if text}, key=_in_order)
     missing = sum(not text for text in said)
-    if len(names) > limits.classes:
-        raise UploadError(
-            f"the labels in {column!r} have {len(names):,} different values; at most {limits.classes:,} "
-            "classes are shown here. Choose another column, or no labels"
-        )
     notes = [f"Labels from {column!r}: {len(names):,} {'class' if len(names) == 1 else 'classes'}."]
     if missing:
         word = "label is" if missing == 1 else "labels are"
@@ -220,8 +223,7 @@ def _classes(
 
 def _in_order(text: str) -> tuple[int, int, str]:
     """Whole numbers by size, before words by alphabet."""
-    digits = text.lstrip("+-")
-    return (0, int(text), text) if digits.isascii() and digits.isdigit() and len(text) < 30 else (1, 0, text)
+    return (0, int(text), text) if WHOLE.fullmatch(text) else (1, 0, text)
 
 
 def _digest(vectors: File, labels: File | None, column: str) -> str:

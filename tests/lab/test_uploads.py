@@ -117,6 +117,28 @@ def test_classes_are_in_the_order_of_numbers() -> None:
     assert upload.class_names == ("2", "9", "10")
 
 
+def test_signs_alone_and_infinity_are_names_of_classes() -> None:
+    upload = understand(("v.csv", csv("d0,d1,kind", column=["--5", "--5", "+-5", "12", "-3", "-3"])))
+    assert upload.class_names == ("-3", "12", "+-5", "--5")
+    labels = npy(np.array([1.0, 1.0, np.inf, np.inf, np.nan, -0.0]))
+    upload = understand(("v.npy", npy(VECTORS)), ("l.npy", labels))
+    assert names(upload) == ["1", "1", "inf", "inf", "missing label", "0"]
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.array([0.0, 0, 1, 1, np.nan, 2]), ["0", "0", "1", "1", "missing label", "2"]),
+        (np.array([[0], [0], [1], [1], [2], [2]]), ["0", "0", "1", "1", "2", "2"]),
+        (np.array([0.5, 0.25, 1, 1, 2, 2]), ["no label"] * 6),  # a quantity, not classes
+    ],
+)
+def test_an_array_named_labels_in_an_archive(array: Any, expected: list[str]) -> None:
+    upload = understand(("v.npz", npz(labels=array, embeddings=VECTORS)))
+    assert names(upload) == expected
+    assert upload.vectors.tolist() == VECTORS.tolist()
+
+
 def test_a_column_of_labels_among_the_vectors() -> None:
     for header in ("d0,d1,label", ""):
         upload = understand(("v.csv", csv(header, column=LABELS)))
@@ -208,6 +230,7 @@ def test_named_columns_that_are_the_same_everywhere_are_left_out_and_named() -> 
         (npy(np.zeros((0, 4))), "no rows of numbers"),
         (npy(np.array(["a", "b"])), "holds text"),
         (npy(np.array([{}, 1], dtype=object)), "Python objects"),
+        (npy(np.zeros((3, 2), dtype=complex)), "real numbers or text .complex numbers"),
         (npy(np.zeros(3, dtype=[("x", "f4")])), "Python objects and fields"),
         (npy(VECTORS)[:-8], "promises 96 bytes.*the file has 88"),
         (npy(VECTORS).replace(b"(6, 2)", b"(1000000000, 2)"), "promises 16,000,000,000 bytes"),
@@ -276,12 +299,26 @@ def test_nested_archives_are_not_opened() -> None:
     [
         (UploadLimits(rows=5), "rows"),
         (UploadLimits(columns=1), "3 columns; at most 1"),
-        (UploadLimits(classes=2), "3 different values; at most 2"),
     ],
 )
 def test_limits_are_said(limits: UploadLimits, said: str) -> None:
     with pytest.raises(UploadError, match=said):
         understand(("v.csv", csv("d0,d1,kind", column=LABELS)), limits=limits)
+
+
+def test_labels_of_too_many_classes_are_left_out_and_another_column_can_be_chosen() -> None:
+    file = ("v.csv", csv("d0,d1,kind", column=LABELS))
+    upload = understand(file, limits=UploadLimits(classes=2))
+    assert not upload.has_labels
+    assert upload.choices == ("kind",)
+    assert upload.vectors.tolist() == VECTORS.tolist()
+    assert any("'kind' have 3 different values; at most 2 classes" in note for note in upload.notes)
+
+
+def test_a_file_of_labels_is_counted_before_its_labels_become_texts() -> None:
+    labels = npy(np.zeros(9, dtype=np.int8))
+    with pytest.raises(UploadError, match=r"l.npy has 9 rows; at most 8 are read"):
+        understand(("v.npy", npy(VECTORS)), ("l.npy", labels), limits=UploadLimits(rows=8))
 
 
 @pytest.mark.parametrize("form", ["npy", "csv"])

@@ -130,6 +130,24 @@ def test_a_file_that_cannot_be_read_says_why_and_loses_nothing_else():
     assert set(values(at)) == {"Uniformity", "Spread", "Effective rank", "Mean cosine"}
 
 
+def test_names_in_a_file_are_shown_as_they_are_spelt():
+    at = with_files(("a*b*.csv", b"$u$,$v$,$kind$\n1,2,a\n2,2,a\n4,2,b\n", "text/csv"))
+    assert r"**a\*b\*.csv**: 3 vectors of 1 numbers, 2 classes." in texts(at)
+    assert r"- The same in every row, so left out: \$v\$." in texts(at)
+
+
+def test_a_column_of_too_many_classes_leaves_the_choice_of_another(monkeypatch):
+    monkeypatch.setenv("LOSSLAB_UPLOAD_CLASSES", "2")
+    rows = "\n".join(f"{a},{b},{'xy'[at % 2]},{'pqr'[at % 3]}" for at, (a, b) in enumerate(vectors(12, 2)))
+    at = with_files(("v.csv", ("d0,d1,letter,kind\n" + rows).encode(), "text/csv"))
+    assert "12 vectors of 2 numbers, no labels" in texts(at)
+    at = at.get_by_key("check.label column").set_value("letter").run()
+    assert "12 vectors of 2 numbers, 2 classes" in texts(at)
+    at = at.get_by_key("check.label column").set_value("kind").run()
+    assert "12 vectors of 2 numbers, no labels" in texts(at)
+    assert at.get_by_key("check.label column").value == "kind"
+
+
 def test_the_column_of_labels_can_be_chosen():
     rows = "\n".join(f"{a},{b},{'xy'[at % 2]},{'pqr'[at % 3]}" for at, (a, b) in enumerate(vectors(12, 2)))
     at = with_files(("v.csv", ("d0,d1,letter,kind\n" + rows).encode(), "text/csv"))

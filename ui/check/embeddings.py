@@ -12,6 +12,7 @@ from lab.uploads import Upload, UploadError, UploadLimits, understand
 from lab.uploads.read import ENDINGS
 from ui.check.sections import sections
 from ui.errors import explain
+from ui.reference import plain
 
 FILES, UPLOAD, COLUMN, SOURCE = "check.files", "check.upload", "check.label column", "check source shown"
 MINE, EXAMPLE = "my files", "an example: handwritten digits, pixels as vectors"
@@ -109,10 +110,11 @@ def read(vectors: Any, labels: Any, column: str | None, limits: UploadLimits) ->
 def understood(upload: Upload) -> None:
     """What the files say, before anything is made of them."""
     count, size = upload.vectors.shape
-    labels = f"{len(upload.class_names)} classes" if upload.has_labels else "no labels"
-    st.markdown(f"**{upload.name}**: {count:,} vectors of {size} numbers, {labels}.")
+    classes = len(upload.class_names)
+    labels = f"{classes} {'class' if classes == 1 else 'classes'}" if upload.has_labels else "no labels"
+    st.markdown(f"**{plain(upload.name)}**: {count:,} vectors of {size} numbers, {labels}.")
     with st.expander("What was understood"):
-        st.markdown("\n".join(f"- {note}" for note in upload.notes) or "- Everything was used.")
+        st.markdown("\n".join(f"- {plain(note)}" for note in upload.notes) or "- Everything was used.")
         head = {f"{at + 1}": upload.vectors[:5, at] for at in range(min(size, 8))}
         rows: dict[str, Any] = {"row": upload.kept[:5]}
         if upload.has_labels:
