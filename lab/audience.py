@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 Callback = Callable[[Any], None]
-_LOG = logging.getLogger("lab")
+_LOG = logging.getLogger("losslab")
 
 
 class Audience:

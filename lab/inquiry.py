@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KEPT_ANSWERS = 64
 SHARE = 0.15  # of a training run's time that answers may take
-_LOG = logging.getLogger("lab")
+_LOG = logging.getLogger("losslab")
 
 
 class Inquired(Requested):

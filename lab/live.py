@@ -15,7 +15,7 @@ from losslib.errors import ParameterError
 
 ARRIVED = "Paused at step {step}, which the link shows; Play goes on."
 UNWATCHED = "Paused, because nobody was watching; Play goes on."
-_LOG = logging.getLogger("lab")
+_LOG = logging.getLogger("losslab")
 
 
 class LiveRun(Kept):

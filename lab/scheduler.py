@@ -17,7 +17,7 @@ from lab.recording import Recording
 
 __all__ = ["LimitError", "Limits", "LiveRun", "Scheduler"]
 
-_LOG = logging.getLogger("lab")
+_LOG = logging.getLogger("losslab")
 WAY = 1.0  # times as long as a slice took, the worker waits at most while pages answer
 NAP = 0.004  # seconds between two looks whether they still do
 TIDY_SECONDS = 20.0  # between two times that memory of dropped runs goes back to the system

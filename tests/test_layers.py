@@ -118,3 +118,14 @@ def test_our_folder_named_datasets_hides_no_package_that_a_dependency_needs() ->
     closure = required_by({line.split("==")[0].strip() for line in lines if line.strip()})
     assert "tornado" in closure or "starlette" in closure, "the walk did not get past the first level"
     assert "datasets" not in closure
+
+
+def test_everything_logs_under_one_name() -> None:
+    names = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for layer in ALLOWED
+        for path in files_of(layer)
+        for name in re.findall(r"getLogger\((.*?)\)", path.read_text(encoding="utf-8"))
+    }
+    assert names, "nothing logs"
+    assert {name for _, name in names} == {'"losslab"'}, names

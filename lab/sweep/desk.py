@@ -25,7 +25,7 @@ from losslib.errors import ParameterError
 MOST_TRIES = 3
 LOOK_EVERY = 1.0
 DIED = "Its worker process ended {0} times before the run did; it may need more memory than there is."
-_LOG = logging.getLogger("lab")
+_LOG = logging.getLogger("losslab")
 
 
 class Desk:
