@@ -17,15 +17,16 @@ with page(TITLE, SUMMARY):
     refused = anatomy.arrived()
     subject, where = anatomy.chosen()
     anatomy.tell(refused)
-    anatomy.heading(subject)
-    numbers = st.container()
+    heading, numbers = st.container(), st.container()
     subject, angle = anatomy.knobs(subject)
-    shown = anatomy_figures.computed(subject, where)
+    with heading:
+        anatomy.heading(subject)
+    shown = anatomy_figures.computed(subject, where, angle)
     with numbers:
-        anatomy_figures.numbers(shown, angle)
+        anatomy_figures.numbers(shown)
     left, right = st.columns(2, gap="medium")
     with left:
-        anatomy_figures.pair(shown, angle)
+        anatomy_figures.pair(shown)
     with right:
         anatomy_figures.forces(shown)
     anatomy_figures.options(shown)

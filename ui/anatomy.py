@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -193,17 +194,25 @@ def _offered(key: str, choices: tuple[str, ...]) -> str:
 
 
 def heading(subject: Subject) -> None:
-    """Which way is closer, said first and loudly; then what the loss is, its equation, and the doors."""
-    loss = subject.built()
+    """Which way is closer, said first and loudly; then what the loss warns of, what it is, its equation."""
+    loss = replace(subject, options=()).built()  # options that it refuses leave the page its heading
     inverted = measure(loss).is_inverted
     meaning = define("similarity" if inverted else "distance")
     st.header(headline(inverted), anchor=False, divider="blue", help=meaning)
     st.caption(direction(loss))
-    for said in filter(None, (turned_round(subject), *subject.warned())):
+    for said in filter(None, (turned_round(subject), *_warned(subject))):
         st.warning(plain(sentence(said)))
     cls = subject.cls
     st.markdown(f"**{cls.title}.** {cls.summary}")
     st.latex(cls.equation)
+
+
+def _warned(subject: Subject) -> tuple[str, ...]:
+    """What the loss warns of; nothing where it refuses its options, which is said beside the curves."""
+    try:
+        return subject.warned()
+    except (ValueError, TypeError):
+        return ()
 
 
 def knobs(subject: Subject) -> tuple[Subject, float]:

@@ -11,7 +11,7 @@ import streamlit as st
 from lab.anatomy.batch import Batch, batch_of, example_batch
 from lab.anatomy.family import family, varied
 from lab.anatomy.portrait import portrait
-from lab.anatomy.slides import SIDES
+from lab.anatomy.slides import SIDES, Along
 from lab.anatomy.subject import Subject
 from lab.anatomy.words import (
     pair_there,
@@ -26,8 +26,7 @@ from lab.scenes import scenes_of
 from lab.settings import sentence
 from losslib.base import PairLoss
 from ui.anatomy import AUTO, EXAMPLE, FEW, RUN, doors, family_controls, free_class
-from ui.figures.show import save
-from ui.home import theme
+from ui.figures.show import is_dark, save
 from ui.reference import plain
 from ui.session import present_run
 
@@ -42,6 +41,7 @@ class Shown:
         subject: the loss as it is set.
         curves: of a sliding pair; None where the loss refuses its options.
         slide: how the pair slides; None without curves.
+        here: what the pair meets at the angle chosen, (1,) each, by side; empty without curves.
         refusal: why the loss refuses, in a sentence.
         notes: sentences on the batch.
     """
@@ -49,12 +49,13 @@ class Shown:
     subject: Subject
     curves: LossCurves | None
     slide: Slide | None
+    here: dict[str, Along]
     refusal: str
     notes: tuple[str, ...]
 
 
-def computed(subject: Subject, where: str) -> Shown:
-    """The curves of a loss as it is set, in the batch asked for."""
+def computed(subject: Subject, where: str, angle: float) -> Shown:
+    """The curves of a loss as it is set, in the batch asked for; the slid pair stands at `angle` degrees."""
     of_run = _batch_of_run()
     notes: list[str] = []
     if where == RUN and of_run is None:
@@ -64,8 +65,10 @@ def computed(subject: Subject, where: str) -> Shown:
     try:
         curves, slide = curves_of(subject, _slid_in(subject, where, rug), rug)
     except (ValueError, TypeError) as error:
-        return Shown(subject, None, None, sentence(str(error)), tuple(notes))
-    return Shown(subject, curves, slide, "", tuple(notes))
+        return Shown(subject, None, None, {}, sentence(str(error)), tuple(notes))
+    at = np.array([math.radians(angle)])
+    here = {side: slide.along(subject, side, at) for side in SIDES} if slide is not None else {}
+    return Shown(subject, curves, slide, here, "", tuple(notes))
 
 
 def _batch_of_run() -> Batch | None:
@@ -89,32 +92,27 @@ def _slid_in(subject: Subject, where: str, batch: Batch) -> Batch | None:
     return None if where == FEW or (where == AUTO and not whole and scenes_of(cls)) else batch
 
 
-def numbers(shown: Shown, angle: float) -> None:
+def numbers(shown: Shown) -> None:
     """The equation's numbers: options, and value and gradient at the slid pair."""
     said = [values_in_force(shown.subject)]
-    if shown.curves is not None and shown.slide is not None:
-        at = np.array([math.radians(angle)])
+    if shown.curves is not None:
         kind = "similarity" if shown.curves.inverted else "distance"
-        for side in SIDES:
-            found = shown.slide.along(shown.subject, side, at)
-            said.append(pair_there(side, found, shown.curves.inverted, kind))
+        said += [pair_there(side, at, shown.curves.inverted, kind) for side, at in shown.here.items()]
     st.markdown("  \n".join(filter(None, said)))
     doors(shown.subject)
 
 
-def pair(shown: Shown, angle: float) -> None:
+def pair(shown: Shown) -> None:
     """Value and gradient against the distance of the sliding pair."""
     st.subheader("One pair slides", anchor=False, help=f"{define('pair weight')} {define('rug')}")
     if shown.curves is None:
         st.warning(plain(shown.refusal))
         return
     said = what_the_curves_say(shown.subject, shown.curves)
-    if shown.slide is not None:
+    if shown.here:
         from lab.figures.loss_curves import loss_curves as drawn
 
-        at = np.array([math.radians(angle)])
-        here = {side: shown.slide.along(shown.subject, side, at) for side in SIDES}
-        figure = drawn(shown.curves, here)
+        figure = drawn(shown.curves, shown.here)
         st.plotly_chart(figure, key="anatomy pair", height=500, alt=" ".join(said))
         save(figure, "anatomy pair", "anatomy-pair")
     listed(said, shown.notes)
@@ -162,8 +160,3 @@ def options(shown: Shown) -> None:
 def listed(*groups: tuple[str, ...]) -> None:
     """Sentences under a figure, one a line."""
     st.caption("\n".join(f"- {plain(said)}" for group in groups for said in group))
-
-
-def is_dark() -> bool:
-    """Whether the page is shown dark."""
-    return theme().ink.upper() == "#E8ECF1" or st.context.theme.type == "dark"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from lab.anatomy.family import Family, short
-from lab.anatomy.portrait import NAMES, Portrait
+from lab.anatomy.portrait import Portrait
 from lab.anatomy.slides import Along
-from lab.anatomy.subject import DEFAULT, Subject, measure
+from lab.anatomy.subject import DEFAULT, DISTANCES, Subject, measure
 from lab.curves import Curve, LossCurves, rest_of
 
 STRAIGHT = 0.3  # share of a curve from which on its steepest gradient is no single place
@@ -53,7 +53,7 @@ def turned_round(subject: Subject) -> str:
     """A warning where the chosen distance goes the other way than the loss's own; else ""."""
     if subject.distance == DEFAULT:
         return ""
-    own, chosen = subject.cls.default_distance(), measure(subject.built())
+    own, chosen = subject.cls.default_distance(), DISTANCES[subject.distance]()
     if own.is_inverted == chosen.is_inverted:
         return ""
     return (
@@ -200,11 +200,6 @@ def what_the_portrait_says(found: Portrait) -> tuple[str, ...]:
             "and weaken outwards; the bold arrows are those on the unit circle."
         )
     return tuple(said)
-
-
-def class_name(number_: int) -> str:
-    """The name of a class of the portrait."""
-    return NAMES[number_]
 
 
 def _small(title: str) -> str:

@@ -69,6 +69,24 @@ def test_a_similarity_where_a_distance_is_meant_is_warned_of():
     assert not at.exception
 
 
+def test_a_warning_goes_with_the_options_that_earn_it():
+    """Margins 1 and 0 are right for a similarity, so nothing is left to warn of but the other direction."""
+    at = opened(
+        **{
+            "anatomy.loss": "ContrastiveLoss",
+            "anatomy.distance": "CosineSimilarity",
+            "anatomy.ContrastiveLoss.pos_margin": "1",
+            "anatomy.ContrastiveLoss.neg_margin": "0",
+        }
+    )
+    assert not at.exception
+    [warning] = at.warning
+    assert "larger is closer" in warning.value
+    at = at.get_by_key("anatomy.ContrastiveLoss.pos_margin").set_value(0).run()
+    at = at.get_by_key("anatomy.ContrastiveLoss.neg_margin").set_value(1).run()
+    assert any("margins 0 and 1 suit a distance" in one.value for one in at.warning)
+
+
 def test_a_wrong_link_is_told_and_the_default_shown():
     at = opened(
         **{
