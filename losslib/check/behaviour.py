@@ -20,7 +20,7 @@ SMALL, LARGE = 66, 132  # above the size up to which a dense cube of triplets is
 
 @check("determinism", "a run that cannot be repeated cannot be explained")
 def determinism(subject: Subject) -> Finding:
-    """Two calls after the same seed agree to the last bit, in value and gradient."""
+    """Three calls after the same seed agree to the last bit, in value and gradient."""
     embeddings, labels = subject.batch(seed=70)
     loss = subject.copy(torch.float64)
     results = []

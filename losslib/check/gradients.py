@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from losslib.check.registry import Finding, NotApplicable, check
-from losslib.check.subject import Subject, is_finite, relative_error, worst
+from losslib.check.subject import Subject, is_finite, learnable, relative_error, worst
 
 STEP = 1e-6
 SMALL = 1e-5
@@ -61,8 +61,7 @@ def _against_differences(subject: Subject, seed: int) -> tuple[float, str, list[
     labels = labels[: len(embeddings)]
     errors = []
     leaves = [("embeddings", embeddings)]
-    parameters = loss.named_parameters() if isinstance(loss, torch.nn.Module) else []
-    leaves += [(f"parameter {name}", p) for name, p in parameters]
+    leaves += [(f"parameter {name}", p) for name, p in learnable(loss).items()]
 
     def call() -> Tensor:
         return subject.value(embeddings, labels, loss=loss)
@@ -131,13 +130,13 @@ def repeated_backward(subject: Subject) -> Finding:
 
 @check("parameters", "a parameter without a gradient never learns, and nothing says so")
 def parameters_learn(subject: Subject) -> Finding:
-    """Every learnable parameter gets a finite gradient, and keeps its dtype."""
-    if not subject.parameters():
-        raise NotApplicable("the loss has no learnable parameters")
+    """Every learnable parameter gets a finite gradient."""
     loss = subject.copy(torch.float64)
-    assert isinstance(loss, torch.nn.Module)
+    parameters = learnable(loss)
+    if not parameters:
+        raise NotApplicable("the loss has no learnable parameters")
     embeddings, labels = subject.batch(seed=5)
     subject.gradient(embeddings, labels, loss=loss)
-    bad = [n for n, p in loss.named_parameters() if p.grad is None or not is_finite(p.grad)]
+    bad = [n for n, p in parameters.items() if p.grad is None or not is_finite(p.grad)]
     got = f"no finite gradient for {', '.join(bad)}" if bad else "a finite gradient for each"
     return Finding(not bad, "backward on an ordinary batch", got, "a finite gradient for each parameter")

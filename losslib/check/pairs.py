@@ -65,7 +65,9 @@ class _Path(NamedTuple):
     rise: float
 
     def holds(self, sign: int) -> bool:
-        """Whether it only rises (1) or only falls (-1), and does so somewhere."""
+        """Whether it only rises (1) or only falls (-1), does so somewhere, and is finite everywhere."""
+        if not all(map(math.isfinite, (*self.slopes, self.rise))):
+            return False
         signed = [sign * slope for slope in self.slopes]
         floor = max(self.rounding, LEVEL * max(signed))
         return min(signed) >= -floor and (max(signed) > self.rounding or sign * self.rise > self.rounding)
@@ -122,7 +124,7 @@ def negative_pairs(subject: Subject) -> Finding:
     "an epsilon inside a logarithm, or a saturated exponential, stops learning where it matters most",
 )
 def hard_pairs(subject: Subject) -> Finding:
-    """The pull on the hardest positives, with a negative at 8 degrees, is not smaller than on easier ones."""
+    """The pull on the hardest positives, with a negative at 8 degrees, has not faded beside easier ones."""
     _pulls_and_pushes(subject)
     if subject.samples:
         raise NotApplicable("the loss draws its triplets at random")
@@ -135,7 +137,8 @@ def hard_pairs(subject: Subject) -> Finding:
         _, gradient = subject.gradient((near + far) / 2, LABELS, loss=loss)
         similarity = (far[0] @ far[1] - near[0] @ near[1]).item()
         pulls.append(abs(float((gradient * (far - near)).sum()) / similarity))
-    ratio = pulls[-1] / max(pulls) if max(pulls) > 0 else 0.0
+    finite = all(map(math.isfinite, pulls))
+    ratio = pulls[-1] / max(pulls) if finite and max(pulls) > 0 else 0.0 if finite else math.nan
     tried = "positives opened from 20 to 165 degrees, each row beside a negative" + (
         ", temperature 0.01" if cold else ""
     )

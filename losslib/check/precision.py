@@ -63,7 +63,11 @@ def _half(subject: Subject, autocast: bool) -> Finding:
         holds &= error < limit[0] and steepness < limit[1] and is_finite(gradient)
         holds &= value.dtype == torch.float32 or not subject.declared
         words.append(f"{name}: {value.dtype}, value off by {error:.1e}, gradient by {steepness:.1e}")
-    tolerance = "1e-3, gradient 2e-2, as float32" if subject.declared else "3 % (float16), 6 % (bfloat16)"
+    tolerance = (
+        "1e-3, gradient 2e-2, as float32"
+        if subject.declared
+        else "3 % (float16) or 6 % (bfloat16), its gradient within 10 % or 20 %"
+    )
     tried = f"{len(labels)} rows " + ("in float32 under autocast" if autocast else "in float16 and bfloat16")
     return Finding(holds, tried, "; ".join(words), f"float64's value within {tolerance}")
 

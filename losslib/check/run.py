@@ -44,7 +44,7 @@ def audit(
 
     Args:
         loss: the loss, already built.
-        embedding_size: size of the embeddings to try; by default the loss's own, else 8.
+        embedding_size: size of the embeddings to try, 1 or more; by default the loss's own, else 8.
         num_classes: number of classes to try; by default the loss's own up to 3, else 3.
         seed: seed of the batches tried.
         only: names of the checks to run; all when None.
@@ -54,7 +54,7 @@ def audit(
         A Report; `report.passed` is True when no check failed.
 
     Raises:
-        ParameterError: for an unknown name in `only` or `skip`.
+        ParameterError: for an unknown name in `only` or `skip`, a size or a number of classes below 1.
         Exception: whatever the loss raises on an ordinary batch, since nothing can be said of such a loss.
 
     Example:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from losslib.check.registry import NotApplicable
+from losslib.errors import ParameterError
 
 ROWS_A_CLASS = 4
 INPUTS = ("embeddings", "labels", "indices_tuple", "ref_emb", "ref_labels")
@@ -24,6 +25,9 @@ class Subject:
         embedding_size: D of the batches; read from the loss where it has an `embedding_size`.
         num_classes: number of classes in the batches; read from the loss where it has `num_classes`.
         seed: seed of the batches.
+
+    Raises:
+        ParameterError: for a size or a number of classes below 1.
     """
 
     def __init__(
@@ -33,6 +37,9 @@ class Subject:
         num_classes: int | None = None,
         seed: int = 0,
     ) -> None:
+        for name, given in (("embedding_size", embedding_size), ("num_classes", num_classes)):
+            if given is not None and given < 1:
+                raise ParameterError(f"audit: {name} must be a whole number of 1 or more, got {given}")
         self.loss = loss
         self.seed = seed
         self.coarse = False
@@ -69,7 +76,7 @@ class Subject:
         return any(p.ndim >= 2 for p in self.parameters())
 
     def parameters(self) -> list[nn.Parameter]:
-        """The loss's learnable parameters."""
+        """The loss's parameters, those held fixed among them."""
         return list(self.loss.parameters()) if isinstance(self.loss, nn.Module) else []
 
     def needs_two_classes(self) -> None:
@@ -174,6 +181,12 @@ def _accepted(loss: Callable[..., Any]) -> frozenset[str]:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return frozenset(INPUTS)
     return frozenset(p.name for p in parameters)
+
+
+def learnable(loss: Callable[..., Any]) -> dict[str, nn.Parameter]:
+    """The parameters of a loss that ask for a gradient, by name."""
+    named = loss.named_parameters() if isinstance(loss, nn.Module) else []
+    return {name: parameter for name, parameter in named if parameter.requires_grad}
 
 
 def all_pairs(labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

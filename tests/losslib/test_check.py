@@ -50,6 +50,10 @@ WRONG = [
     (wrong.ClassesUnchecked, "class indices"),
     (wrong.WritesIntoItsLabels, "inputs untouched"),
     (wrong.NeedsAGraph, "no gradient"),
+    (wrong.HoleInTheMiddle, "positive pairs"),
+    (wrong.HoleInTheMiddle, "negative pairs"),
+    (wrong.HoleBeyondTheMargin, "hard pairs"),
+    (wrong.NotANumberAtThreeClasses, "collapse"),
 ]
 
 
@@ -84,6 +88,23 @@ def test_skipped_checks_do_not_run_and_unknown_ones_are_refused() -> None:
     assert audit(wrong.OrderMatters(), only=["batch order"], skip=["batch order"]).checks == ()
     with pytest.raises(ParameterError, match="no check named 'speed'"):
         audit(plain.NTXent(), only=["speed"])
+
+
+def test_a_parameter_that_is_held_fixed_need_not_learn() -> None:
+    class Fixed(plain.NTXent):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bias = torch.nn.Parameter(torch.ones(()), requires_grad=False)
+
+    report = audit(Fixed(), only=["finite differences", "parameters"])
+    assert [check.status for check in report.checks] == ["passed", "skipped"]
+
+
+@pytest.mark.parametrize("given", [{"embedding_size": 0}, {"num_classes": -1}])
+def test_sizes_below_1_are_refused(given: dict[str, int]) -> None:
+    [(name, value)] = given.items()
+    with pytest.raises(ParameterError, match=f"{name} must be a whole number of 1 or more, got {value}"):
+        audit(plain.NTXent(), **given)
 
 
 def test_a_loss_that_cannot_be_called_raises_its_own_error() -> None:

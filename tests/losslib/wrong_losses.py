@@ -189,6 +189,30 @@ class OrderMatters(NTXent):
         ).sum()
 
 
+class HoleInTheMiddle(Contrastive):
+    """Not a number where a pair stands in a narrow range of distances."""
+
+    def hinges(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        near, far = super().hinges(values)
+        hole = torch.where((values > self.hole[0]) & (values < self.hole[1]), torch.nan, 1.0)
+        return near * hole, far * hole
+
+    hole = (0.7, 0.75)
+
+
+class HoleBeyondTheMargin(HoleInTheMiddle):
+    hole = (1.5, 1.65)
+
+
+class NotANumberAtThreeClasses(Contrastive):
+    def forward(self, embeddings: Tensor, labels: Any = None, *rest: Any, **inputs: Any) -> Tensor:
+        value = super().forward(embeddings, labels, *rest, **inputs)
+        return value * torch.nan if labels is not None and len(labels.unique()) == 3 else value
+
+    def value_at_collapse(self, labels: Tensor) -> float:
+        return float(super().forward(torch.ones(len(labels), 8, dtype=torch.float64), labels))
+
+
 class OneAxisFavoured(Contrastive):
     """Says it measures Euclidean distances, and stretches an axis."""
 
