@@ -6,8 +6,6 @@ Fresh memory costs a page fault for every 4 KiB first written: up to a third of 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import prod
 
 import torch
@@ -15,12 +13,15 @@ from torch import Tensor
 
 MOST = 16 << 20  # bytes that a thread keeps; what goes beyond is fresh
 _ALIGNED = 64
+_VIEWS = 256  # of its memory that a thread keeps
 _LARGE = 1 << 16  # bytes; less than that comes without page faults
 
 
 class _Kept(threading.local):
     def __init__(self) -> None:
         self.store: Tensor | None = None
+        self.views: dict[tuple[int, tuple[int, ...], torch.dtype], Tensor] = {}  # each takes longer to make
+        self.bytes = 0
         self.depth = 0
         self.used = 0
         self.wanted = 0
@@ -29,27 +30,32 @@ class _Kept(threading.local):
 _KEPT = _Kept()
 
 
-@contextmanager
-def lease() -> Iterator[None]:
+class _Lease:
     """Inside it `take` gives memory of the thread, all of it to be given up at the end."""
-    kept = _KEPT
-    before = kept.used
-    kept.depth += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        kept = _KEPT
+        self.before = kept.used
+        kept.depth += 1
+
+    def __exit__(self, *why: object) -> None:
+        kept = _KEPT
         kept.depth -= 1
-        kept.used = before
+        kept.used = self.before
         if kept.depth == 0:
             _fit(kept)
+
+
+lease = _Lease
 
 
 def _fit(kept: _Kept) -> None:
     """Make room for the next call of this size."""
     wanted, kept.wanted, kept.used = min(kept.wanted, MOST), 0, 0
-    if kept.store is None or len(kept.store) < wanted:
+    if kept.store is None or kept.bytes < wanted:
         with torch.inference_mode(False):  # a tensor made in inference mode could not be written outside it
             kept.store = torch.empty(wanted, dtype=torch.uint8, device="cpu")
+        kept.views, kept.bytes = {}, wanted
 
 
 def take(*shape: int, dtype: torch.dtype) -> Tensor:
@@ -60,6 +66,13 @@ def take(*shape: int, dtype: torch.dtype) -> Tensor:
         start = kept.used
         kept.used += -(-size // _ALIGNED) * _ALIGNED
         kept.wanted = max(kept.wanted, kept.used)
-        if kept.store is not None and start + size <= len(kept.store):
-            return kept.store[start : start + size].view(dtype).view(shape)
+        if kept.store is not None and start + size <= kept.bytes:
+            view = kept.views.get((start, shape, dtype))
+            if view is None:
+                if len(kept.views) >= _VIEWS:
+                    kept.views.clear()
+                with torch.inference_mode(False):  # as above
+                    view = kept.store[start : start + size].view(dtype).view(shape)
+                kept.views[start, shape, dtype] = view
+            return view
     return torch.empty(shape, dtype=dtype, device="cpu")
