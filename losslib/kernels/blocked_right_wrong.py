@@ -10,7 +10,7 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels.blocked_softmax import Softmax
 from losslib.kernels.blocked_softmax_losses import each_of, scaled
-from losslib.kernels.dense_right_wrong import LIFT, RAISED
+from losslib.kernels.dense_right_wrong import RAISED, lift
 from losslib.kernels.function import Found
 from losslib.kernels.scratch import lease
 from losslib.reducers import AvgNonZeroReducer
@@ -28,6 +28,7 @@ def instance(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
 
 def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: bool) -> Found:
     """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one, reduced."""
+    lifted = lift(own)
     softmax = Softmax(loss, x, batch, scaled(scale, scale - RAISED), with_positives=False)
     wrong = softmax.sums(wanted)
     right = torch.zeros_like(wrong)
@@ -47,14 +48,14 @@ def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: boo
             values[place] = torch.where(far, above.log() - below.log(), share.log1p()) * some
             if wanted:
                 kept = values[place].sign() if type(loss.reducer) is AvgNonZeroReducer else some
-                weight = kept * LIFT / (below + above)
+                weight = kept * lifted / (below + above)
                 weights[place] = weight
-                pull = torch.where(far, kept * LIFT / below, weight * share)
+                pull = torch.where(far, kept * lifted / below, weight * share)
                 softmax.pull_band(block, near.mul_(-pull.unsqueeze(1)))
     each = each_of(loss, present, float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
     softmax.pull(weights)
-    softmax.pulls.mul_(each * scale / LIFT)
+    softmax.pulls.mul_(each * scale / lifted)
     return Found(value, softmax.gradient())

@@ -15,6 +15,8 @@ from losslib.all_triplets import HingeTripletsTerm
 from losslib.kernels import reduce
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
+from losslib.kernels.scratch import take
+from losslib.precision import values_are_known
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 _FAR = 1e30
@@ -135,7 +137,11 @@ def _penalty(
 def _both(of_rows: Tensor, symmetric: bool) -> Tensor:
     """A coefficient (B,) of each row as that of its entries, (B, 1), or of both orders of a pair, (B, B)."""
     column = of_rows.unsqueeze(1)
-    return column + of_rows if symmetric else column
+    if not symmetric:
+        return column
+    if of_rows.device.type != "cpu" or not values_are_known(of_rows):
+        return column + of_rows
+    return torch.add(column, of_rows, out=take(len(of_rows), len(of_rows), dtype=of_rows.dtype))
 
 
 def triplets(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
