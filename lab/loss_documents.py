@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from lab.peer_values import sentence
 from losslib.params import Param
 from losslib.two_views import TwoViewLoss
 
@@ -84,8 +85,8 @@ def pml_snippet(cls: type[Any]) -> tuple[str, str]:
     said = [f"It has no counterpart of {' and '.join(f'`{name}`' for name in missing)}."] if missing else []
     said += [f"There `{renamed.get(name, name)}` is in degrees." for name in angles(cls)]
     if "pytorch-metric-learning" in paragraphs(cls).get(DIFFERENCES, ""):
-        said.append(f"The two do not agree everywhere: see {DIFFERENCES.lower()}.")
-    return "\n".join(lines), " ".join(said)
+        said.append(f"The two do not agree everywhere: see {DIFFERENCES.lower()}. {sentence(cls.__name__)}")
+    return "\n".join(lines), " ".join(said).strip()
 
 
 def angles(cls: type[Any]) -> list[str]:

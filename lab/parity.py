@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from lab.loss_documents import DIFFERENCES, losslib_snippet, paragraphs, pml_snippet
+from lab.peer_values import CLASSES, ROWS, SIZE, Pair
+from lab.peer_values import SAME as AGREE
 from losslib import catalog
 
-ROWS, CLASSES, SIZE = 64, 8, 128
-AGREE = 1e-6  # relative difference up to which two values count as the same, in float64
 PEER = "pytorch_metric_learning"
 
 
@@ -38,7 +38,7 @@ class Parity:
     @property
     def difference(self) -> float:
         """Relative difference; NaN where one of the values is missing."""
-        return abs(self.ours - self.theirs) / max(abs(self.ours), abs(self.theirs), 1e-12)
+        return Pair(self.ours, self.theirs).difference
 
     @property
     def agrees(self) -> bool:

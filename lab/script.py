@@ -9,6 +9,7 @@ import datasets
 from lab.config import LEARNING_RATE, RunConfig
 from lab.loss_documents import DIFFERENCES, called, paragraphs, pml_call, value
 from lab.pairing import RULES
+from lab.peer_values import sentence
 from lab.recording import Recording
 from lab.script_parts import encoder, expected, forward, loop, optimizer, positives, sampler
 from lab.settings import NO_MINER
@@ -153,6 +154,7 @@ def agreement(config: RunConfig) -> str:
         said.append(f"{PML} stops with an index error where two normalised embeddings are equal.")
     if PML in (differs := paragraphs(cls).get(DIFFERENCES, "")):
         said.append(f"The two libraries do not agree everywhere: losslib {differs[:1].lower()}{differs[1:]}")
+        said += filter(None, [sentence(config.loss)])
     if cls.default_distance().bounds()[0] == 0:
         said.append(
             f"The Euclidean distance of {PML} loses digits between near points, so the script has one of its "

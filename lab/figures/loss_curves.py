@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lab.figures.axis_title import axis_title
 from lab.figures.palette import NEGATIVE, POSITIVE
 
 if TYPE_CHECKING:
@@ -36,10 +37,9 @@ def loss_curves(curves: LossCurves, here: Mapping[str, Along] | None = None) -> 
     figure = make_subplots(rows, 1, shared_xaxes=True, vertical_spacing=0.07, row_heights=heights)
     for curve in curves.curves:
         _draw(figure, curve, None if here is None else here.get(curve.side))
-    closer = "larger" if curves.inverted else "smaller"
     if curves.rug is not None:
         _rug(figure, curves)
-    figure.update_xaxes(title=f"{curves.axis}<br>({closer} is closer)", row=rows, col=1)
+    figure.update_xaxes(title=axis_title(curves.axis, curves.inverted), row=rows, col=1)
     figure.update_yaxes(title="loss", row=1, col=1)
     figure.update_yaxes(title="gradient", row=2, col=1)
     for mark in curves.marks if curves.curves else ():

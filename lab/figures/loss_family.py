@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lab.anatomy.family import LOSS, quantity
+from lab.figures.axis_title import axis_title
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -50,8 +51,7 @@ def loss_family(family: Family, what: str = LOSS, dark: bool = False) -> go.Figu
                 row=row,
                 col=1,
             )
-    closer = "larger" if family.inverted else "smaller"
-    figure.update_xaxes(title=f"{family.axis}<br>({closer} is closer)", row=2, col=1)
+    figure.update_xaxes(title=axis_title(family.axis, family.inverted), row=2, col=1)
     figure.update_yaxes(title=what)
     figure.update_layout(
         margin={"l": 10, "r": 10, "t": 30, "b": 10},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.figures.axis_title import axis_title
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def pair_distances(
         title=title,
         barmode="overlay",
         xaxis={
-            "title": f"{distance}<br>({'larger' if inverted else 'smaller'} is closer)",
+            "title": axis_title(distance, inverted),
             "range": [histogram.low, histogram.high],
         },
         yaxis={"title": "share of pairs", "tickformat": ".0%"},

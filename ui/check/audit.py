@@ -95,6 +95,7 @@ def words(check: Check) -> str:
 def beside_the_peer(name: str) -> None:
     """The same batch in pytorch-metric-learning, with the convention where the values differ."""
     from lab.parity import has_peer
+    from lab.peer_values import BATCH
 
     with st.expander("The same batch in pytorch-metric-learning"):
         if not has_peer():
@@ -111,7 +112,7 @@ def beside_the_peer(name: str) -> None:
         right.metric("pytorch-metric-learning", f"{theirs:.9g}")
         same = "The values are the same to a millionth." if agrees else "The values differ, by convention."
         st.markdown(f"{same} {plain(said)}")
-        st.caption("Default options; 64 embeddings of 128 numbers in 8 classes, in double precision.")
+        st.caption(f"{BATCH}.")
 
 
 @st.cache_data(max_entries=64, show_spinner="Computing")

@@ -36,6 +36,13 @@ def test_a_similarity_says_that_larger_is_closer():
     assert figure.layout.xaxis2.title.text == "Cosine similarity<br>(larger is closer)"
 
 
+def test_a_long_name_of_an_axis_stands_on_two_lines():
+    axis = "Squared Euclidean distance of normalised embeddings"
+    figure = loss_curves(LossCurves(axis, False, (curve("positive", [0, 1]),), "held.", False))
+    lines = figure.layout.xaxis2.title.text.split("<br>")
+    assert lines == ["Squared Euclidean distance", "of normalised embeddings", "(smaller is closer)"]
+
+
 def test_one_point_is_a_marker():
     figure = loss_curves(LossCurves("distance", False, (curve("positive", [1]),), "held.", True))
     assert {trace.mode for trace in figure.data} == {"markers"}
