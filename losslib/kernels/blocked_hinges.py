@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
-from losslib.kernels.blocks import FAR, DistanceBlocks, Precision
+from losslib.kernels.blocks import DistanceBlocks, PositiveDistances, Precision
 from losslib.kernels.function import Found
+from losslib.kernels.positives import Positives
 from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 from losslib.reducers import AvgNonZeroReducer, SumReducer
@@ -20,12 +21,12 @@ from losslib.reducers import AvgNonZeroReducer, SumReducer
 class Side:
     """The hinges of all positive or of all negative pairs: beyond a threshold, weighted.
 
-    weight: of a pair in both its orders: the sum of two rows' entries (N,), or one number.
+    weight: of a pair by its anchor, (N,) and the same for all of a class, or one number.
     inclusive: whether a pair exactly at the threshold counts.
     """
 
     threshold: float
-    weight: Tensor | float = 2.0
+    weight: Tensor | float = 1.0
     inclusive: bool = False
     total: float = 0.0
     count: float = 0.0
@@ -37,26 +38,69 @@ class Hinges:
     def __init__(self, loss: Any, x: Tensor, batch: Batch, wanted: bool) -> None:
         assert batch.labels is not None
         self.sorted = SortedRows(x, batch.labels, loss.distance)
-        self.blocks = DistanceBlocks(self.sorted, loss.distance, 2, upper=True)
+        self.blocks = DistanceBlocks(self.sorted, loss.distance, True, self.sorted.block_rows)
         self.wanted, self.inverted = wanted, loss.distance.is_inverted
+        self.of_positives: Tensor | None = None  # what positives pull on the rows
 
     def run(self, positives: Side, negatives: Side) -> None:
         """One pass over all pairs."""
+        for some in self.sorted.positives():
+            with lease():  # of what these need
+                self._positives(positives, some)
         for block in self.sorted.blocks():
-            values, at = self.blocks.of(block)
-            with lease():  # of what one block needs
-                self._block(positives, negatives, block, values, at)
+            values, at = self.blocks.of(block, negatives.threshold)
+            if values is not None:
+                with lease():  # of what one block needs
+                    self._negatives(negatives, block, values, at)
 
-    def _block(self, positives: Side, negatives: Side, block: Block, values: Tensor, at: Precision) -> None:
-        width, size = block.high - block.start, block.stop - block.start
-        same = self.sorted.same(block, block.start, block.high)
-        far = self._beyond(negatives.threshold, values, inside=True)
-        far[:, :width].sub_(same, alpha=FAR)
-        self._add(negatives, 1, far, values, at, block)
-        same[:, :size].triu_(1)
-        band = values[:, :width]
-        near = self._beyond(positives.threshold, band, inside=False)
-        self._add(positives, 0, near.sub_(same.neg_().add_(1), alpha=2 * FAR), band, at, block)
+    def _positives(self, side: Side, some: Positives) -> None:
+        near = None if self.inverted else PositiveDistances(self.blocks, some)
+        values = some.products(self.sorted.rows.unit) if near is None else near.values
+        mask = some.mask(values) if near is None else near.mask
+        beyond = self._beyond(side.threshold, values, inside=False)
+        active = torch.ge(beyond, 0.0).to(beyond.dtype).mul_(mask) if side.inclusive else None
+        hinges = beyond.clamp_min_(0).mul_(mask)
+        weight: Tensor | float = side.weight
+        if isinstance(weight, Tensor):
+            weight = some.anchors(weight).unsqueeze(2)
+            side.total += float((hinges.sum(2, keepdim=True) * weight).sum())
+        else:
+            side.total += float(hinges.sum()) * weight
+        active = hinges.sign_() if active is None else active
+        counts = active.sum(2, keepdim=True, dtype=torch.float64)
+        side.count += float((counts * weight).sum())
+        if not self.wanted:
+            return
+        if isinstance(weight, Tensor):
+            active.mul_(weight)
+        if near is not None:
+            pulls = near.pulls(active)
+        else:
+            pulls = torch.bmm(active, some.everyone(self.sorted.rows.unit))
+        if self.of_positives is None:
+            rows = self.sorted.rows.given
+            self.of_positives = torch.zeros_like(rows)
+        some.add(self.of_positives, pulls.to(self.of_positives.dtype))
+
+    def _negatives(self, side: Side, block: Block, values: Tensor, at: Precision) -> None:
+        beyond = self._beyond(side.threshold, values, inside=True)
+        active = None
+        if side.inclusive:
+            active = torch.ge(beyond, 0.0, out=take(*beyond.shape, dtype=beyond.dtype))
+        hinges = beyond.clamp_min_(0)
+        side.total += self._weighed(side, hinges, block)
+        active = hinges.sign_() if active is None else active
+        count = self._weighed(side, active, block)
+        side.count += count
+        if not self.wanted or not count:
+            return
+        if isinstance(side.weight, Tensor):
+            own = side.weight[block.start : block.stop].to(active.dtype).unsqueeze(1)
+            others = side.weight[block.start :].to(active.dtype)
+            active.mul_(torch.add(own, others, out=take(*active.shape, dtype=active.dtype)))
+        if not self.inverted:
+            active.div_(values if at is not self.blocks.exact else torch.threshold(values, 0.0, torch.inf))
+        self.blocks.pull(at, block, active)
 
     def _beyond(self, threshold: float, values: Tensor, inside: bool) -> Tensor:
         """By how much pairs are nearer than the threshold (`inside`) or farther; negative elsewhere."""
@@ -65,43 +109,29 @@ class Hinges:
             return torch.sub(values.new_full((1,), threshold), values, out=out)
         return torch.sub(values, threshold, out=out)
 
-    def _add(
-        self, side: Side, number: int, beyond: Tensor, values: Tensor, at: Precision, block: Block
-    ) -> None:
-        active = None
-        if side.inclusive:
-            zero = beyond.new_zeros(1)
-            active = torch.ge(beyond, zero, out=take(*beyond.shape, dtype=beyond.dtype))
-        hinges = beyond.clamp_min_(0)
-        total = self._weighed(side, hinges, block)
-        side.total += total
-        if active is None:
-            if total == 0:
-                return
-            active = hinges.sign_()
-        count = self._weighed(side, active, block)
-        side.count += count
-        if self.wanted and count:
-            self._pull(side, number, active, values, at, block)
-
     def _weighed(self, side: Side, entries: Tensor, block: Block) -> float:
+        """The sum of a block's entries over all pairs, each pair in both orders."""
+        beyond = entries[:, block.stop - block.start :]  # pairs within the block come in both orders already
         if not isinstance(side.weight, Tensor):
-            return float(entries.sum()) * side.weight
-        own = side.weight[block.start : block.stop]
-        others = side.weight[block.start : block.start + entries.shape[1]]
-        by_row = entries.sum(1, dtype=torch.float64) @ own
-        return float(by_row + entries.sum(0, dtype=torch.float64) @ others)
+            return (float(entries.sum()) + float(beyond.sum())) * side.weight
+        own, others = side.weight[block.start : block.stop], side.weight[block.stop :]
+        return float(entries.sum(1).double() @ own + beyond.sum(0).double() @ others)
 
-    def _pull(
-        self, side: Side, number: int, active: Tensor, values: Tensor, at: Precision, block: Block
-    ) -> None:
-        if isinstance(side.weight, Tensor):
-            own = side.weight[block.start : block.stop].to(active.dtype).unsqueeze(1)
-            others = side.weight[block.start : block.start + active.shape[1]].to(active.dtype)
-            active.mul_(own + others)
-        if not self.inverted:
-            active.div_(values if at is not self.blocks.exact else torch.threshold(values, 0.0, torch.inf))
-        self.blocks.pull(at, number, block, active, block.start)
+    def gradient(self, sides: tuple[Side, Side], each: list[float]) -> Tensor:
+        """The gradient by the embeddings, from what the sum of each side's hinges is multiplied by."""
+        # farther positives pull their rows together, nearer negatives push theirs apart
+        sign = -1.0 if self.inverted else 1.0
+        near, far = (
+            1.0 if isinstance(side.weight, Tensor) else side.weight for side in sides
+        )  # still to be multiplied by
+        # a negative pair's weight is that of both rows already, but for one number
+        both = 1.0 if isinstance(sides[1].weight, Tensor) else 2.0
+        total = self.blocks.pulled(-sign * each[1] * far * both)
+        if self.of_positives is not None:
+            part = self.of_positives.mul_(2 * sign * each[0] * near)
+            total = part if total is None else total.add_(part)
+        assert total is not None
+        return self.sorted.back(total)
 
 
 def _number_of_pairs(rows: SortedRows) -> tuple[float, float]:
@@ -119,7 +149,7 @@ def contrastive(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     counts = [side.count for side in sides] if kind is AvgNonZeroReducer else _number_of_pairs(hinges.sorted)
     each = [1.0 if kind is SumReducer else 1 / max(count, 1.0) for count in counts]
     value = x.new_tensor(sum(side.total * share for side, share in zip(sides, each, strict=True)))
-    return Found(value, _gradient(hinges, sides, each) if wanted else None)
+    return Found(value, hinges.gradient(sides, each) if wanted else None)
 
 
 def threshold_consistent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -132,7 +162,7 @@ def threshold_consistent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Fo
         for side, scale in zip(sides, (loss.lambda_plus, loss.lambda_minus), strict=True)
     ]
     value = x.new_tensor(sum(side.total * share for side, share in zip(sides, each, strict=True)))
-    return Found(value, _gradient(hinges, sides, each) if wanted else None)
+    return Found(value, hinges.gradient(sides, each) if wanted else None)
 
 
 def margin(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -152,25 +182,13 @@ def margin(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
         value, by_beta = value + loss.nu * at, by_beta + loss.nu
     return Found(
         x.new_tensor(value),
-        _gradient(hinges, sides, [share, share]) if wanted else None,
+        hinges.gradient(sides, [share, share]) if wanted else None,
         None,
         loss.beta.new_full(loss.beta.shape, by_beta) if loss.learn_beta else None,
     )
 
 
 def _even(weight: Tensor) -> Tensor | float:
-    """Weights of a pair's rows, as one number for both where all are the same."""
+    """Weights, as one number where all are the same."""
     first = float(weight[0])
-    return 2 * first if bool((weight == first).all()) else weight
-
-
-def _gradient(hinges: Hinges, sides: tuple[Side, Side], each: list[float]) -> Tensor:
-    # farther positives pull their rows together, nearer negatives push theirs apart
-    sign = -1.0 if hinges.inverted else 1.0
-    by = [share * _even_weight(side) for share, side in zip(each, sides, strict=True)]
-    return hinges.blocks.gradient([sign * by[0], -sign * by[1]])
-
-
-def _even_weight(side: Side) -> float:
-    """The weight of every pair, which the pulls are still to be multiplied by."""
-    return 1.0 if isinstance(side.weight, Tensor) else side.weight
+    return first if bool((weight == first).all()) else weight

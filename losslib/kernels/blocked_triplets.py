@@ -25,10 +25,11 @@ def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """TripletMarginLoss."""
     assert batch.labels is not None
     rows = SortedRows(x, batch.labels, loss.distance)
-    blocks = DistanceBlocks(rows, loss.distance, 1, upper=False, block=min(_ROWS, len(rows)))
+    blocks = DistanceBlocks(rows, loss.distance, False, min(_ROWS, len(rows)))
     total, active = 0.0, 0.0
     for block in rows.blocks(_ROWS):
         values, at = blocks.of(block)
+        assert values is not None
         with lease():  # of what one block needs
             part = _Part(rows, block, values.neg() if blocks.inverted else values, loss.margin)
             total += part.total
@@ -37,12 +38,13 @@ def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 slope = part.slope()
                 if not blocks.inverted:
                     slope.div_(values if at is not blocks.exact else torch.threshold(values, 0.0, torch.inf))
-                blocks.pull(at, 0, block, slope, 0)
+                blocks.pull(at, block, slope)
     each = _each(loss, rows, active)
     value = x.new_tensor(total * each)
     if not wanted:
         return Found(value)
-    return Found(value, blocks.gradient([-each if blocks.inverted else each]))
+    pulled = blocks.pulled(-each if blocks.inverted else each)
+    return Found(value, None if pulled is None else rows.back(pulled))
 
 
 def _each(loss: Any, rows: SortedRows, active: float) -> float:

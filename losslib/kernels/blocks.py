@@ -1,7 +1,8 @@
-"""Blocks of a distance matrix in sorted order, in the precision they need.
+"""Distances between sorted rows: those of the positive pairs, and blocks of the whole matrix.
 
-Single precision is enough while no pair is near; from the first block with a near pair on, distances are
-taken in double precision and the nearest from direct differences.
+Single precision is enough while no pair is near. Where positives are near, their own distances alone are
+taken in double precision, the nearest from direct differences; so is every block from the first on in which
+other pairs are near.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from torch import Tensor
 from losslib.distances import Distance
 from losslib.distances.exact import distances_by_difference
 from losslib.kernels.matrix import NARROW, NEAR
+from losslib.kernels.positives import Positives
 from losslib.kernels.rows import Rows
 from losslib.kernels.scratch import take
-from losslib.kernels.sorted_rows import BLOCK, Block, SortedRows
+from losslib.kernels.sorted_rows import Block, SortedRows
 
 FAR = 1e30  # squared distance, or minus a similarity, of entries that are no pairs
 
@@ -22,40 +24,36 @@ FAR = 1e30  # squared distance, or minus a similarity, of entries that are no pa
 class Precision:
     """Rows, norms and accumulated pulls in one precision."""
 
-    def __init__(self, rows: Tensor, of: Rows, sides: int) -> None:
+    def __init__(self, rows: Tensor, of: Rows, radial: bool) -> None:
         self.rows = rows
         self.unit = of.narrow is not None  # whether all squares are 1
+        self.two = rows.new_full((1,), 2.0)  # the sum of two of them
         self.squares = of.squares(rows)
         self.largest = 1.0 if self.unit else float(self.squares.max())
-        self.pulls = [take(*rows.shape, dtype=rows.dtype).zero_() for _ in range(sides)]
-        self.totals = [rows.new_zeros(len(rows)) for _ in range(sides)]  # of the weights of each row
+        self.pulls = take(*rows.shape, dtype=rows.dtype).zero_()
+        self.totals = rows.new_zeros(len(rows)) if radial else None  # of the weights of each row
 
 
 class DistanceBlocks:
     """Blocks of Euclidean distances or of similarities between sorted rows, with what they pull on the rows.
 
-    sides: how many pulls are kept apart. upper: whether only pairs with the second row after the first are
-    wanted; others are far. Else only the diagonal is far. block: the most rows of a block.
+    negatives: whether only negative pairs are wanted, each once but for those within a block, which come in
+        both orders; others are far. Else all pairs are, and only a row is far from itself.
+    block: the most rows of a block.
     """
 
-    def __init__(
-        self, rows: SortedRows, distance: Distance, sides: int, upper: bool, block: int = BLOCK
-    ) -> None:
-        self.sorted, self.inverted, self.upper = rows, distance.is_inverted, upper
+    def __init__(self, rows: SortedRows, distance: Distance, negatives: bool, block: int) -> None:
+        self.sorted, self.inverted, self.negatives = rows, distance.is_inverted, negatives
         self.radial = not self.inverted and not distance.normalize_embeddings
-        self.sides = sides
         given = rows.rows.given
         self.double = given.dtype == torch.float64
         self.limit = 1e-4 if self.double else 1e-6  # below it a product in double precision is not enough
         self.single: Precision | None = None
         self.exact: Precision | None = None
         if self.inverted or not (self.double or given.shape[1] <= NARROW):
-            self.single = Precision(self._own(), rows.rows, sides)
-        width = len(rows) * block
-        self.buffer = take(width, dtype=given.dtype)
-        outside = torch.ones(block, block, dtype=given.dtype, device=given.device)
-        outside = outside.tril() if upper else outside.tril().triu()
-        self.outside = outside.mul_(-FAR if self.inverted else FAR)
+            self.single = Precision(self._own(), rows.rows, self.radial)
+        self.single_used = self.single
+        self.buffer = take(len(rows) * block, dtype=given.dtype)
 
     def _own(self) -> Tensor:
         rows = self.sorted.rows
@@ -65,40 +63,51 @@ class DistanceBlocks:
         wide = self.sorted.rows.wide
         return wide - wide.mean(0) if self.radial else wide
 
-    def of(self, block: Block) -> tuple[Tensor, Precision]:
-        """Values (b, columns) of a block, from its first row on (`upper`) or of all columns."""
+    def of(self, block: Block, reach: float | None = None) -> tuple[Tensor | None, Precision]:
+        """Values (b, columns) of a block, from its first row on (`negatives`) or of all columns.
+
+        reach: distance or similarity that pairs must come up to for the block to matter: else None.
+        """
         if self.single is not None:
-            found = self._single(self.single, block)
-            if found is not None:
-                return found, self.single
-            self.single_used, self.single = self.single, None
+            found, nearest = self._single(self.single, block, reach)
+            if self.inverted:
+                return found if reach is None or nearest >= reach else None, self.single
+            if nearest > 2 * NEAR * self.single.largest:
+                # the square of a distance just within reach may be rounded up
+                within = reach is None or nearest <= max(reach, 0.0) ** 2 * (1 + 1e-6)
+                return found.sqrt_() if within else None, self.single
+            self.single = None
         if self.exact is None:
-            self.exact = Precision(self._centred(), self.sorted.rows, self.sides)
+            self.exact = Precision(self._centred(), self.sorted.rows, self.radial)
         return self._exactly(self.exact, block), self.exact
 
-    single_used: Precision | None = None
-
     def _first(self, block: Block) -> int:
-        return block.start if self.upper else 0
+        return block.start if self.negatives else 0
 
     def _put_far(self, values: Tensor, block: Block) -> None:
-        size, at = block.stop - block.start, block.start - self._first(block)
-        values[:, at : at + size].add_(self.outside[:size, :size])
+        far = -FAR if self.inverted else FAR
+        if self.negatives:
+            same = self.sorted.same(block, block.start, block.high)
+            values[:, : block.high - block.start].add_(same, alpha=far)
+        else:
+            values.diagonal(block.start).fill_(far)
 
-    def _single(self, at: Precision, block: Block) -> Tensor | None:
-        own, others = at.rows[block.start : block.stop], at.rows[self._first(block) :]
+    def _single(self, at: Precision, block: Block, reach: float | None) -> tuple[Tensor, float]:
+        """Squared distances or similarities of a block, and the least or largest of them."""
+        first = self._first(block)
+        own, others = at.rows[block.start : block.stop], at.rows[first:]
         out = self.buffer[: len(own) * len(others)].view(len(own), len(others))
         if self.inverted:
             torch.mm(own, others.t(), out=out)
             self._put_far(out, block)
-            return out
+            return out, 0.0 if reach is None else out.amax().item()
         if at.unit:
-            torch.addmm(own.new_full((1,), 2.0), own, others.t(), alpha=-2.0, out=out)
+            torch.addmm(at.two, own, others.t(), alpha=-2.0, out=out)
         else:
-            torch.addmm(at.squares[self._first(block) :], own, others.t(), alpha=-2.0, out=out)
+            torch.addmm(at.squares[first:], own, others.t(), alpha=-2.0, out=out)
             out.add_(at.squares[block.start : block.stop].unsqueeze(1))
         self._put_far(out, block)
-        return out.sqrt_() if out.amin().item() > 2 * NEAR * at.largest else None
+        return out, out.amin().item()
 
     def _exactly(self, at: Precision, block: Block) -> Tensor:
         own, others = at.rows[block.start : block.stop], at.rows[self._first(block) :]
@@ -111,34 +120,94 @@ class DistanceBlocks:
         found.sqrt_()
         if near * 16 > squared.numel():
             found = distances_by_difference(own, others)
-            self._put_far(found, block)
         elif near:
             first, second = (squared <= limit).nonzero(as_tuple=True)
             found[first, second] = torch.linalg.vector_norm(own[first] - others[second], dim=1)
+        self._put_far(found, block)  # which may have been near beside the largest
         return found
 
-    def pull(self, at: Precision, side: int, block: Block, weight: Tensor, first: int) -> None:
-        """Add what weights (b, w) of the pairs with the columns from `first` on pull on both rows of each."""
-        stop = first + weight.shape[1]
-        own, others, pulls = at.rows[block.start : block.stop], at.rows[first:stop], at.pulls[side]
-        pulls[block.start : block.stop].addmm_(weight, others)
-        pulls[first:stop].addmm_(weight.t(), own)
-        if self.radial:
-            at.totals[side][block.start : block.stop].add_(weight.sum(1))
-            at.totals[side][first:stop].add_(weight.sum(0))
+    def pull(self, at: Precision, block: Block, weight: Tensor) -> None:
+        """Add what weights (b, columns) of a block's pairs pull on both rows of each, overwriting them."""
+        own = at.rows[block.start : block.stop]
+        # within a block negatives come in both orders, and so do pulls on its rows
+        beyond = block.stop if self.negatives else 0
+        others = at.rows[self._first(block) :]
+        at.pulls[block.start : block.stop].addmm_(weight, others)
+        if at.totals is not None:
+            at.totals[block.start : block.stop].add_(weight.sum(1))
+        if beyond < len(at.rows):
+            weight = weight[:, beyond - self._first(block) :]
+            at.pulls[beyond:].addmm_(weight.t(), own)
+            if at.totals is not None:
+                at.totals[beyond:].add_(weight.sum(0))
 
-    def gradient(self, factors: list[float]) -> Tensor:
-        """The gradient by the embeddings: the pulls times a factor each."""
+    def pulled(self, factor: float) -> Tensor | None:
+        """The gradient by the sorted rows: the pulls times a factor."""
         total: Tensor | None = None
-        for at in (self.single or self.single_used, self.exact):
+        for at in (self.single_used, self.exact):
             if at is None:
                 continue
-            for pull, weights, factor in zip(at.pulls, at.totals, factors, strict=True):
-                part = pull.mul_(factor if self.inverted else -factor)
-                if self.radial:
-                    part = part.addcmul_(at.rows, weights.unsqueeze(1), value=factor)
-                total = (
-                    part if total is None else total.add_(part) if total.dtype == part.dtype else total + part
-                )
-        assert total is not None
-        return self.sorted.back(total)
+            part = at.pulls.mul_(factor if self.inverted else -factor)
+            if at.totals is not None:
+                part = part.addcmul_(at.rows, at.totals.unsqueeze(1), value=factor)
+            total = part if total is None else total + part
+        return total
+
+
+class PositiveDistances:
+    """Distances (k, r, m) of the positive pairs of some classes."""
+
+    def __init__(self, blocks: DistanceBlocks, some: Positives) -> None:
+        self.some, rows = some, blocks.sorted.rows
+        self.mask = some.mask(rows.given)
+        single = blocks.single_used
+        values = None if single is None else self._single(single)
+        self.exact = values is None
+        self.radial = self.exact or blocks.radial
+        self.values = self._exactly(rows.wide, blocks.limit) if values is None else values
+
+    def _squared(self, squares: Tensor) -> Tensor:
+        """Squared distances, non-pairs far. squares: of the rows, (k, 1, m), or their sum."""
+        out = take(*self.some.shape, dtype=self.own.dtype)
+        found = torch.baddbmm(squares, self.own, self.everyone.mT, alpha=-2.0, out=out)
+        return found.add_(self.mask.sub(1), alpha=-FAR)
+
+    def _single(self, at: Precision) -> Tensor | None:
+        self._take(self.some.everyone(at.rows))
+        if at.unit:
+            squared = self._squared(at.two)
+        else:
+            squared = self._squared(self.some.everyone(at.squares).unsqueeze(1))
+            squared.add_(self.some.anchors(at.squares).unsqueeze(2))
+        return squared.sqrt_() if squared.amin().item() > 2 * NEAR * at.largest else None
+
+    def _take(self, everyone: Tensor) -> None:
+        some = self.some
+        self.everyone = self.own = everyone
+        if not some.square:
+            self.own = everyone[:, some.first : some.first + some.height]
+
+    def _exactly(self, rows: Tensor, share: float) -> Tensor:
+        """In double precision, from the mean of each class."""
+        self._take(self.some.everyone(rows) - self.some.means(rows))
+        squares = (self.everyone * self.everyone).sum(2)
+        own = squares[:, self.some.first : self.some.first + self.some.height]
+        squared = self._squared(squares.unsqueeze(1)).add_(own.unsqueeze(2))
+        limit = 2 * share * float(squares.max())
+        found = torch.threshold(squared, limit, 0.0)
+        near = squared.numel() - int(torch.count_nonzero(found))
+        found.sqrt_()
+        if near * 16 > squared.numel():
+            return distances_by_difference(self.own, self.everyone)
+        if near:
+            number, first, second = (squared <= limit).nonzero(as_tuple=True)
+            apart = self.own[number, first] - self.everyone[number, second]
+            found[number, first, second] = torch.linalg.vector_norm(apart, dim=1)
+        return found
+
+    def pulls(self, slope: Tensor) -> Tensor:
+        """What slopes by the distances (k, r, m), the same in both orders, pull on the anchors, (k, r, D)."""
+        slope = slope.div_(torch.threshold(self.values, 0.0, torch.inf) if self.exact else self.values)
+        if self.radial:
+            return torch.baddbmm(slope.sum(2, keepdim=True) * self.own, slope, self.everyone, alpha=-1.0)
+        return torch.bmm(slope, self.everyone).neg_()

@@ -1,27 +1,32 @@
 """A batch sorted by label, worked on in blocks of rows that stay in the processor's cache.
 
-In sorted order the positives of a block of rows lie in one band of columns and everything else is negative,
-so that masks are made for the band alone. The matrix of a batch with itself is symmetric: a block takes only
-the columns from its own first row on.
+In sorted order the rows of a block's classes lie in one band of columns and everything else is negative, so
+that masks are made for the band alone. The matrix of a batch with itself is symmetric: a block takes only the
+columns from its own first row on.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from losslib.distances import Distance
+from losslib.kernels.positives import Positives, groups
 from losslib.kernels.rows import Rows
 from losslib.kernels.scratch import take
 
-BLOCK = 128  # rows; buffers of that many rows were the quickest from 512 to 4096 columns
+BLOCK = 128  # rows; buffers of that many rows were the quickest from 1024 to 4096 columns
+_CACHE = 1 << 17  # entries of a buffer: with fewer columns a block has more rows, and there are fewer blocks
 
 
 class Block(NamedTuple):
-    """Rows start..stop, whose positives lie in the columns low..high."""
+    """Rows start..stop, whose classes lie in the columns low..high."""
 
     start: int
     stop: int
@@ -36,40 +41,58 @@ class SortedRows:
         labels, self.order = labels.to(torch.int64).sort(stable=True)
         out = take(*x.shape, dtype=x.dtype)
         self.rows = Rows(torch.index_select(x, 0, self.order, out=out), distance)
-        changes = torch.zeros_like(labels)
-        torch.ne(labels[1:], labels[:-1], out=changes[1:])
-        self.classes = changes.cumsum(0)
-        sizes = torch.bincount(self.classes)
-        self.ends = sizes.cumsum(0)[self.classes]
-        self.sizes = sizes[self.classes].to(x.dtype)  # of each row's class
-        self.number = self.classes.to(x.dtype)  # exact below 2^24 classes
-        self._ends: list[int] = self.ends.tolist()
-        self._starts: list[int] = (self.ends - sizes[self.classes]).tolist()
-        self.classes_number = len(sizes)
+        _, self.classes, sizes = torch.unique_consecutive(labels, return_inverse=True, return_counts=True)
+        self.counts: list[int] = sizes.tolist()
+        self.stops = list(accumulate(self.counts))
+        self.block_rows = min(2 * BLOCK, max(BLOCK, _CACHE // max(len(x), 1)))
+        self._sizes = sizes
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return self.stops[-1]
 
-    def blocks(self, rows: int = BLOCK) -> Iterator[Block]:
+    @cached_property
+    def number(self) -> Tensor:
+        """Each row's class, in the rows' dtype."""
+        return self.classes.to(self.rows.given.dtype)  # exact below 2^24 classes
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        """The number of rows of each row's class, in the rows' dtype."""
+        return self._sizes.to(self.rows.given.dtype).index_select(0, self.classes)
+
+    @cached_property
+    def ends(self) -> Tensor:
+        """Where each row's class ends."""
+        return self._sizes.cumsum(0).index_select(0, self.classes)
+
+    def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The blocks, in order."""
         count = len(self)
+        rows = self.block_rows if rows is None else rows
         for start in range(0, count, rows):
             stop = min(start + rows, count)
-            yield Block(start, stop, self._starts[start], self._ends[stop - 1])
+            first, last = bisect_right(self.stops, start), bisect_right(self.stops, stop - 1)
+            yield Block(start, stop, self.stops[first] - self.counts[first], self.stops[last])
+
+    def positives(self) -> Iterator[Positives]:
+        """All positive pairs, some classes at a time."""
+        return groups(self)
 
     def same(self, block: Block, low: int, high: int) -> Tensor:
         """1 where a row of the block and a column low..high are of one class, (b, high - low)."""
         own = self.number[block.start : block.stop].unsqueeze(1)
-        return torch.eq(own, self.number[low:high], out=own.new_empty(len(own), high - low))
+        out = take(block.stop - block.start, high - low, dtype=own.dtype)
+        return torch.eq(own, self.number[low:high], out=out)
 
     def different(self, block: Block, low: int, high: int) -> Tensor:
         """1 where they are of different classes."""
         own = self.number[block.start : block.stop].unsqueeze(1)
-        return torch.ne(own, self.number[low:high], out=own.new_empty(len(own), high - low))
+        out = take(block.stop - block.start, high - low, dtype=own.dtype)
+        return torch.ne(own, self.number[low:high], out=out)
 
     def others(self, values: Tensor, out: Tensor) -> Tensor:
         """The sum over the other rows of each row's class, of values (N, D), into `out`."""
-        sums = values.new_zeros(self.classes_number, values.shape[1]).index_add_(0, self.classes, values)
+        sums = values.new_zeros(len(self.counts), values.shape[1]).index_add_(0, self.classes, values)
         return torch.index_select(sums, 0, self.classes, out=out).sub_(values)
 
     def back(self, grad: Tensor) -> Tensor:
