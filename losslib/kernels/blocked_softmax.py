@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels.positives import Positives
 from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
@@ -39,7 +40,7 @@ class Softmax:
         self.kept: list[Tensor] | None = [] if len(self.rows) <= STORED else None
         self.pulls = take(*self.rows.shape, dtype=x.dtype).zero_()
         count = len(self.rows)
-        self.block_rows = 128 if self.kept is not None else 256
+        self.block_rows = self.sorted.block_rows if self.kept is not None else 256
         self._spare: Tensor | None = None
         self._sums: Tensor | None = None
         self.buffer = take(self.block_rows * min(count, _WIDE), dtype=x.dtype)
@@ -104,6 +105,14 @@ class Softmax:
             high = min(block.high, last)
             tile[:, : high - first].mul_(self.sorted.different(block, first, high))
         return tile, after
+
+    def positives(self) -> Iterator[Positives]:
+        """The positive pairs, some classes at a time."""
+        return self.sorted.positives()
+
+    def pull_pairs(self, some: Positives, slope: Tensor) -> None:
+        """Add the pulls of a slope (k, r, m) of positive pairs, by their anchors alone, on both rows."""
+        some.pull(self.pulls, self.rows, slope)
 
     def band(self, block: Block, scale: float, offset: float) -> tuple[Tensor, Tensor]:
         """scale * s + offset of a block's similarities s to the band of its classes; the positives' mask."""

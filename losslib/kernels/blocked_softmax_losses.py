@@ -69,18 +69,18 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     totals = softmax.sums(wanted)
     negatives = totals.log() + scale  # -inf without negatives: a term of 0
     chances, total, above = torch.zeros_like(totals), 0.0, 0.0
-    for block in softmax.sorted.blocks():
-        with lease():  # of what one block needs
-            pulls, mask = softmax.band(block, -scale, 0.0)
-            place = slice(block.start, block.stop)
-            excess = pulls.add_(negatives[place].unsqueeze(1))
+    for some in softmax.positives():
+        with lease():  # of what these need
+            excess = some.products(softmax.rows, -scale).add_(some.anchors(negatives).unsqueeze(2))
+            mask = some.mask(excess)
             values = softplus(excess).mul_(mask)
-            total += float(values.sum())
-            above += float(torch.count_nonzero(values))
+            total += float(values.sum(dtype=torch.float64))
+            if _above(loss):
+                above += float(torch.count_nonzero(values))
             if wanted:
                 chance = excess.sigmoid_().mul_(mask)
-                chances[place] = chance.sum(1)
-                softmax.pull_band(block, chance.neg_())
+                some.add(chances, chance.sum(2))
+                softmax.pull_pairs(some, chance.neg_())
     number = float((softmax.sorted.sizes.double() - 1).sum())
     each = each_of(loss, number, above)
     value = x.new_tensor(total * each)
@@ -104,12 +104,13 @@ def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     softmax = Softmax(loss, x, batch, scaled(beta, beta * base), with_positives=False)
     totals = softmax.sums(wanted)
     sums = torch.zeros_like(totals)
-    for block in softmax.sorted.blocks():
-        with lease():  # of what one block needs
-            near, mask = softmax.band(block, -alpha, alpha * base)
-            here = torch.sum(near.exp_().mul_(mask), 1, out=sums[block.start : block.stop])
+    for some in softmax.positives():
+        with lease():  # of what these need
+            near = some.products(softmax.rows, -alpha, alpha * base).exp_()
+            here = near.mul_(some.mask(near)).sum(2)
+            some.add(sums, here)
             if wanted:
-                softmax.pull_band(block, near.div_((-1 - here).unsqueeze(1)))
+                softmax.pull_pairs(some, near.div_((-1 - here).unsqueeze(2)))
     values = sums.log1p_().div_(alpha).add_(totals.log1p() / beta)
     above = float(torch.count_nonzero(values))
     each = each_of(loss, len(x), above)  # of two rows or more each has a pair
@@ -139,23 +140,25 @@ def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     both = ((softmax.sorted.sizes > 1) & (softmax.sorted.sizes < len(x))).to(x.dtype)
     push = torch.where(both > 0, push, 0.0)
     chances, values = torch.zeros_like(totals), torch.zeros_like(totals)
-    for block in softmax.sorted.blocks():
-        with lease():  # of what one block needs
-            apart, mask = softmax.band(block, -1.0, 1.0)
-            place = slice(block.start, block.stop)
+    for some in softmax.positives():
+        with lease():  # of what these need
+            apart = some.products(softmax.rows, -1.0, 1.0)
+            mask = some.mask(apart)
             # with r = 1 - s the logits are gamma (r^2 - m^2), so that 0 may stand for r^2 where there is none
-            share = torch.mul(apart, apart, out=take(*apart.shape, dtype=apart.dtype)).mul_(gamma).mul_(mask)
-            largest = share.amax(1, keepdim=True)
-            sums = share.sub_(largest).clamp_min_(-SPAN).exp_().mul_(mask).sum(1)
-            pull = sums.log().add_(largest.squeeze(1)).sub_(gamma * m * m)
-            both_here = torch.where(both[place] > 0, pull + push[place], 0.0)
-            here = torch.mul(softplus(both_here), both[place], out=values[place])
+            share = torch.mul(apart, apart, out=take(*apart.shape, dtype=apart.dtype)).mul_(mask)
+            largest = share.amax(2, keepdim=True)
+            # the constant factor serves the lower bound too
+            sums = share.sub_(largest).mul_(gamma).clamp_min_(-SPAN).exp_().mul_(mask).sum(2)
+            pull = largest.squeeze(2).mul_(gamma).add_(sums.log()).sub_(gamma * m * m)
+            there = some.anchors(both)
+            both_here = torch.where(there > 0, pull + some.anchors(push), 0.0)
+            here = softplus(both_here).mul_(there)
+            some.add(values, here)
             if wanted:
-                chance = torch.mul(
-                    both_here.sigmoid_(), here.sign() if _above(loss) else both[place], out=chances[place]
-                )
-                weight = (chance / sums.clamp_min_(1e-37)).neg_().unsqueeze(1)
-                softmax.pull_band(block, share.mul_(apart.add_(m)).mul_(weight))
+                chance = both_here.sigmoid_().mul_(here.sign() if _above(loss) else there)
+                some.add(chances, chance)
+                weight = (chance / sums.clamp_min_(1e-37)).neg_().unsqueeze(2)
+                softmax.pull_pairs(some, share.mul_(apart.add_(m)).mul_(weight))
     each = each_of(loss, float(both.sum()), float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
