@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lab.config import live_options
+from lab.percent import percent
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
@@ -35,7 +36,7 @@ class Advice:
         share: share of pairs that have a gradient now, from 0 to 1.
         values: grid of values, ascending.
         shares: share at each.
-        range: ends of the range with 10 to 60% of the pairs, or None where there is none.
+        range: ends of the range with 10 to 60 % of the pairs, or None where there is none.
     """
 
     option: str
@@ -48,21 +49,22 @@ class Advice:
 
     def sentence(self) -> str:
         """The advice in words, with its figures."""
-        now = f"{self.option} is {self.now:.3g}, where {self.share:.0%} of the pairs have a gradient"
+        now = f"{self.option} is {self.now:.3g}, where {percent(self.share, 0)} of the pairs have a gradient"
         if self.range is None:
             low, high = min(self.shares), max(self.shares)
             return (
-                f"Between {self.option} {self.values[0]:.3g} and {self.values[-1]:.3g} from {low:.0%} to "
-                f"{high:.0%} of the pairs have a gradient, never 10 to 60%; {now}."
+                f"Between {self.option} {self.values[0]:.3g} and {self.values[-1]:.3g} from "
+                f"{percent(low, 0)} to {percent(high, 0)} of the pairs have a gradient, never "
+                f"10 to 60 %; {now}."
             )
         low, high = self.range
         if low <= self.now <= high:
             return (
-                f"{now}: within {low:.3g} to {high:.3g}, where 10 to 60% do. More would let easy pairs "
+                f"{now}: within {low:.3g} to {high:.3g}, where 10 to 60 % do. More would let easy pairs "
                 "drown the hard ones, fewer teach little."
             )
         return (
-            f"{now}. At these distances {self.option} from {low:.3g} to {high:.3g} would give 10 to 60% of "
+            f"{now}. At these distances {self.option} from {low:.3g} to {high:.3g} would give 10 to 60 % of "
             "the pairs a gradient."
         )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lab.frame import Histogram
 from lab.moment import Standing
 from lab.neighbours import Neighbourhoods
-from lab.norm_words import percent
+from lab.percent import percent
 from losslib.types import Mark
 
 

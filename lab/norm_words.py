@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 
 from lab.norms import NormLesson
+from lab.percent import percent
 
 CLEARLY_APART = 0.01  # difference of two AUCs worth a word
 ALIKE = 0.995
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """A share in percent, as the panels write it."""
-    return f"{100 * share:.{digits}f} %"
 
 
 def norm_sentences(lesson: NormLesson, output: str = "") -> list[str]:

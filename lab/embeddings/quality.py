@@ -10,6 +10,7 @@ from torch.nn.functional import normalize
 
 from lab.embeddings.losses import sample
 from lab.metrics import clustering
+from lab.percent import percent
 from losslib import evaluation
 from losslib.opis import opis
 
@@ -37,7 +38,7 @@ class Measure:
         """The value as it is read."""
         if self.value != self.value:
             return "not defined"
-        return f"{self.value:.1%}" if self.percent else f"{self.value:.3g}"
+        return percent(self.value) if self.percent else f"{self.value:.3g}"
 
 
 def chance_of(labels: Tensor) -> float:
@@ -58,12 +59,12 @@ def measures(embeddings: Tensor, labels: Tensor | None, normalised: bool = True)
     points = normalize(embeddings, dim=1) if normalised else embeddings
     found: list[Measure] = []
     if labels is not None and len(points) > 1:
-        chance = f"chance {chance_of(labels):.1%}"
+        chance = f"chance {percent(chance_of(labels))}"
         for k in (1, 5, 10):
             if k < len(points):
                 value = float(evaluation.recall_at_k(points, labels, k))
-                found.append(Measure(f"recall@{k}", value, chance if k == 1 else "best 100%", percent=True))
-        found.append(Measure("MAP@R", float(evaluation.map_at_r(points, labels)), "best 100%", percent=True))
+                found.append(Measure(f"recall@{k}", value, chance if k == 1 else "best 100 %", percent=True))
+        found.append(Measure("MAP@R", float(evaluation.map_at_r(points, labels)), "best 100 %", percent=True))
         found.append(
             Measure("R-precision", float(evaluation.r_precision(points, labels)), chance, percent=True)
         )

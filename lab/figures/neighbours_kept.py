@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.palette import QUALITY, REFERENCE
+from lab.percent import percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -47,7 +48,7 @@ def neighbours_kept(both: Neighbourhoods, k: int, title: str = "Neighbours the m
         y=[kept[k - 1]],
         mode="markers+text",
         name=f"k = {k}",
-        text=[f"{kept[k - 1]:.0%}"],
+        text=[percent(kept[k - 1], 0)],
         textposition="bottom center" if kept[k - 1] > 0.85 else "top center",
         marker={"color": QUALITY, "size": 11, "symbol": "diamond"},
         hovertemplate="k = %{x}: %{y:.1%}<extra></extra>",

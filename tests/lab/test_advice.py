@@ -1,4 +1,4 @@
-"""The range of a margin or temperature in which 10 to 60% of the pairs have a gradient."""
+"""The range of a margin or temperature in which 10 to 60 % of the pairs have a gradient."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_the_range_of_a_margin_from_the_distances_of_a_circle() -> None:
     assert advice.range[1] == pytest.approx(chord(MOST), abs=chord(0.62) - chord(0.6) + 0.002)
     # margin 1 is an angle of 60 degrees: 16 points on each side
     assert advice.share == pytest.approx(32 / 100)
-    assert "32%" in advice.sentence()
+    assert "32 %" in advice.sentence()
     assert f"{advice.range[0]:.3g} to {advice.range[1]:.3g}" in advice.sentence()
 
 
@@ -98,7 +98,7 @@ def test_where_there_is_no_such_range() -> None:
     # the negatives, 80 % of the pairs, have a gradient together or not at all
     assert (found.option, found.range) == ("neg_margin", None)
     assert sorted({round(share, 1) for share in found.shares}) == [0.0, 0.8]
-    assert "never 10 to 60%" in found.sentence()
+    assert "never 10 to 60 %" in found.sentence()
 
 
 def test_a_loss_without_pairs_says_so() -> None:

@@ -66,8 +66,8 @@ def test_measures_of_two_far_clusters() -> None:
     rows = torch.tensor([[1.0, 0.0], [1.0, 0.1], [-1.0, 0.0], [-1.0, 0.1]])
     labels = torch.tensor([0, 0, 1, 1])
     found = {one.name: one for one in measures(rows, labels)}
-    assert found["recall@1"].text() == "100.0%"
-    assert found["recall@1"].reference == "chance 33.3%"
+    assert found["recall@1"].text() == "100.0 %"
+    assert found["recall@1"].reference == "chance 33.3 %"
     assert found["MAP@R"].value == 1
     assert found["NMI of k-means"].value == pytest.approx(1)
     gap = 2 - 2 / math.sqrt(1.01)  # squared distance within a cluster at length 1

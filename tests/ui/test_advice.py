@@ -56,7 +56,7 @@ def test_sweep_takes_the_values_that_fit_the_run_on_train(opened):  # noqa: F811
     assert button.key == f"advice of {key}"
     said = [caption.value for caption in at.caption if caption.value.startswith("By the run on Train")]
     assert "of the pairs a gradient" in said[0]
-    assert "never 10 to 60%" in said[1], "no margin leaves so few triplets of an untrained run"
+    assert "never 10 to 60 %" in said[1], "no margin leaves so few triplets of an untrained run"
     button.click().run()
     healthy(at, "sweep")
     assert f"Vary {at.get_by_key(key).value}" == button.label

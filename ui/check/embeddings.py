@@ -133,7 +133,7 @@ def doors(upload: Upload) -> None:
     trained = len(upload.parts()[0])
     if trained < RunConfig.batch:
         query |= {"batch": str(max(trained, 2)), "per_class": "0"}
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(
             "pages/train.py",
             label="Train a head on these vectors",

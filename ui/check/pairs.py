@@ -9,12 +9,14 @@ import torch
 
 from lab.uploads import Upload
 
+COUNTED = "Rows of the file, counted from 0; a row of names is not counted."
+
 
 def hard(upload: Upload) -> None:
     """The hardest pairs, and the rows whose neighbours have another label."""
     st.header("Pairs and labels to look at", anchor=False)
     positives, negatives, doubted = examined(upload.digest, upload)
-    places = st.columns(3, gap="medium")
+    places = st.columns(2, gap="medium")
     names = upload.class_names
     kept = upload.kept
     for place, title, pairs in (
@@ -39,25 +41,27 @@ def hard(upload: Upload) -> None:
                     "distance": st.column_config.NumberColumn(
                         format="%.3f", width="small", help="At length 1, 0 to 2."
                     ),
-                    "rows": st.column_config.TextColumn(width="small"),
+                    "rows": st.column_config.TextColumn(width="small", help=COUNTED),
                 },
             )
-    with places[2]:
-        st.markdown("**Labels to check**")
-        if not doubted:
-            st.caption("No row has half of its ten nearest neighbours in one other class.")
-            return
-        st.dataframe(
-            {
-                "row": [int(kept[one[0]]) for one in doubted],
-                "label": [names[one[1]] for one in doubted],
-                "neighbours say": [names[one[2]] for one in doubted],
-                "votes": [100 * one[3] for one in doubted],
-            },
-            hide_index=True,
-            column_config={"votes": st.column_config.NumberColumn(format="%.0f%%")},
-        )
-        st.caption("At least half of the ten nearest neighbours have the other label.")
+    st.markdown("**Labels to check**")
+    if not doubted:
+        st.caption("No row has half of its ten nearest neighbours in one other class.")
+        return
+    st.dataframe(
+        {
+            "row": [int(kept[one[0]]) for one in doubted],
+            "label": [names[one[1]] for one in doubted],
+            "neighbours say": [names[one[2]] for one in doubted],
+            "votes": [100 * one[3] for one in doubted],
+        },
+        hide_index=True,
+        column_config={
+            "row": st.column_config.NumberColumn(width="small", help=COUNTED),
+            "votes": st.column_config.NumberColumn(format="%.0f %%", width="small"),
+        },
+    )
+    st.caption("At least half of the ten nearest neighbours have the other label.")
 
 
 def short(name: str, most: int = 24) -> str:

@@ -9,6 +9,7 @@ import streamlit as st
 import torch
 
 from lab import glossary
+from lab.percent import percent
 from lab.uploads import Upload
 from losslib import catalog
 from ui.check.pairs import hard
@@ -86,7 +87,10 @@ def losses(upload: Upload) -> None:
                 format="%.4g", help="With default options; the scales of different losses cannot be compared."
             ),
             "active share": st.column_config.ProgressColumn(
-                format="%.0f%%", min_value=0, max_value=100, help="Share of pairs that still have a gradient."
+                format="%.0f %%",
+                min_value=0,
+                max_value=100,
+                help="Share of pairs that still have a gradient.",
             ),
         },
     )
@@ -181,7 +185,7 @@ def counted(digest: str, name: str, _upload: Upload) -> Any:
 
 @st.cache_data(max_entries=32, show_spinner="Measuring")
 def advised(digest: str, name: str, options: tuple[tuple[str, Any], ...], _upload: Upload) -> list[str]:
-    """In which range of each option 10 to 60% of the pairs have a gradient."""
+    """In which range of each option 10 to 60 % of the pairs have a gradient."""
     from lab.advice import advise
 
     found = advise(name, dict(options), torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels))
@@ -203,7 +207,7 @@ def embedding_map(upload: Upload) -> None:
         title="The plane of most variance",
         dark=is_dark(),
     )
-    words = f"The plane holds {share:.0%} of the variance; {len(chosen):,} vectors are drawn."
+    words = f"The plane holds {percent(share, 0)} of the variance; {len(chosen):,} vectors are drawn."
     show(figure, words, "check map", "map", 480)
 
 
