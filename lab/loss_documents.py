@@ -84,9 +84,15 @@ def pml_snippet(cls: type[Any]) -> tuple[str, str]:
     missing = [name for name, theirs in renamed.items() if not theirs]
     said = [f"It has no counterpart of {' and '.join(f'`{name}`' for name in missing)}."] if missing else []
     said += [f"There `{renamed.get(name, name)}` is in degrees." for name in angles(cls)]
-    if "pytorch-metric-learning" in paragraphs(cls).get(DIFFERENCES, ""):
+    if differs_from_peer(cls):
         said.append(f"The two do not agree everywhere: see {DIFFERENCES.lower()}. {sentence(cls.__name__)}")
     return "\n".join(lines), " ".join(said).strip()
+
+
+def differs_from_peer(cls: type[Any]) -> bool:
+    """Whether the docstring names a difference from pytorch-metric-learning, beside what is as it is there."""
+    said = paragraphs(cls).get(DIFFERENCES, "")
+    return "pytorch-metric-learning" in re.sub(r"\b(as in|equal to)\b[^.;:]*", "", said)
 
 
 def angles(cls: type[Any]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import datasets
 from lab.config import LEARNING_RATE, RunConfig
-from lab.loss_documents import DIFFERENCES, called, paragraphs, pml_call, value
+from lab.loss_documents import DIFFERENCES, called, differs_from_peer, paragraphs, pml_call, value
 from lab.pairing import RULES
 from lab.peer_values import sentence
 from lab.recording import Recording
@@ -152,7 +152,8 @@ def agreement(config: RunConfig) -> str:
     said = []
     if config.loss == "HistogramLoss":
         said.append(f"{PML} stops with an index error where two normalised embeddings are equal.")
-    if PML in (differs := paragraphs(cls).get(DIFFERENCES, "")):
+    if differs_from_peer(cls):
+        differs = paragraphs(cls)[DIFFERENCES]
         said.append(f"The two libraries do not agree everywhere: losslib {differs[:1].lower()}{differs[1:]}")
         said += filter(None, [sentence(config.loss)])
     if cls.default_distance().bounds()[0] == 0:

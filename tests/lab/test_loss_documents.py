@@ -77,6 +77,14 @@ def test_what_has_no_counterpart_is_left_out_and_said():
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "differs"),
+    [("IntraPairVarianceLoss", False), ("VICRegLoss", False), ("ProxyNCALoss", False), ("NCALoss", True)],
+)
+def test_what_is_as_it_is_there_is_no_difference(name, differs):
+    assert ("do not agree everywhere" in pml_snippet(catalog.get(name))[1]) == differs
+
+
 def test_angles_are_in_degrees_there():
     code, said = pml_snippet(catalog.get("ArcFaceLoss"))
     assert "margin=28.6478898" in code  # 0.5 radians
