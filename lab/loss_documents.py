@@ -90,7 +90,7 @@ def pml_snippet(cls: type[Any]) -> tuple[str, str]:
 
 
 def differs_from_peer(cls: type[Any]) -> bool:
-    """Whether the docstring names a difference from pytorch-metric-learning, beside what is as it is there."""
+    """Whether the docstring names a difference from pytorch-metric-learning, not only what is as there."""
     said = paragraphs(cls).get(DIFFERENCES, "")
     return "pytorch-metric-learning" in re.sub(r"\b(as in|equal to)\b[^.;:]*", "", said)
 
