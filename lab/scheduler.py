@@ -18,7 +18,8 @@ from lab.recording import Recording
 __all__ = ["LimitError", "Limits", "LiveRun", "Scheduler"]
 
 _LOG = logging.getLogger("losslab")
-WAY = 1.0  # times as long as a slice took, the worker waits at most while pages answer
+LEAST_DUTY, CROWD = 0.75, 30  # share of the time spent training when so many runs train
+WAY = 1.0  # times as long as a slice worked, the worker waits at most while pages answer
 NAP = 0.004  # seconds between two looks whether they still do
 TIDY_SECONDS = 20.0  # between two times that memory of dropped runs goes back to the system
 
@@ -165,12 +166,12 @@ class Scheduler:
         for run in self.runs:
             if self._stopping:
                 break
-            begun = self.clock()
+            begun, before = self.clock(), time.thread_time()
             if run.wants_work(begun):
                 run.work(self.limits.quantum, self.limits.slice_steps)
                 took = self.clock() - begun
                 spent += took
-                self._rest(took)
+                self._rest(took, time.thread_time() - before)
         return spent
 
     @property
@@ -179,8 +180,9 @@ class Scheduler:
         return sum(run.state == "running" for run in self.runs)
 
     def duty(self) -> float:
-        """Share of the time that is spent training: 0.95 for one or two runs, down to 0.6 at thirty."""
-        return 0.95 - 0.35 * min(max(self.busy - 2, 0) / 28, 1.0)
+        """Share of the time that is spent training: 0.95 for one or two runs, down to 0.75 at thirty."""
+        crowd = min(max(self.busy - 2, 0) / (CROWD - 2), 1.0)
+        return 0.95 - (0.95 - LEAST_DUTY) * crowd
 
     def _work(self) -> None:
         one_thread()
@@ -193,12 +195,13 @@ class Scheduler:
                 _LOG.exception("the scheduler's turn failed; it goes on")
                 time.sleep(0.1)
 
-    def _rest(self, took: float) -> None:
+    def _rest(self, took: float, worked: float) -> None:
         # Other threads answer clicks meanwhile. Left to itself, training comes between any two of their
         # instructions, and an answer takes several times as long: so it waits for them, but not for ever.
+        # What a slice waited for them while it was under way, it has rested already.
         if self._thread is threading.current_thread():
-            time.sleep(min(took * (1 / self.duty() - 1), 0.1))
-            until = self.clock() + WAY * took
+            time.sleep(pause(took, worked, self.duty()))
+            until = self.clock() + WAY * worked
             while self.clock() < until and not self._stopping and self._answering():
                 time.sleep(NAP)
 
@@ -254,3 +257,14 @@ class Scheduler:
     @staticmethod
     def _memory_of(runs: Iterable[LiveRun]) -> int:
         return sum(estimated_bytes(run.config) for run in runs)
+
+
+def pause(took: float, worked: float, duty: float) -> float:
+    """Seconds to sleep after a slice, at most 0.1.
+
+    Args:
+        took: seconds from its beginning to its end.
+        worked: seconds of them that the processor was at it; the rest others had.
+        duty: share of the time that work may take.
+    """
+    return min(max(worked / duty - took, 0.0), 0.1)

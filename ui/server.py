@@ -7,8 +7,8 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -47,11 +47,25 @@ def _scheduler() -> Scheduler:
 
 
 _SEEN: WeakKeyDictionary[threading.Thread, float] = WeakKeyDictionary()
+_UNDER_WAY: list[float] = []  # when answers began that sockets wait for
+
+
+@contextmanager
+def answer() -> Iterator[None]:
+    """What the block works out goes before training, as a page does."""
+    begun = time.monotonic()
+    _UNDER_WAY.append(begun)
+    try:
+        yield
+    finally:
+        _UNDER_WAY.remove(begun)
 
 
 def answering() -> bool:
-    """Whether a page runs that began a short while ago; the worker asks."""
+    """Whether a page runs, or an answer is worked out, that began a short while ago; the worker asks."""
     now = time.monotonic()
+    if any(now - begun < SOON for begun in tuple(_UNDER_WAY)):
+        return True
     scripts = [thread for thread in threading.enumerate() if thread.name == SCRIPT]
     return any(now - _SEEN.setdefault(thread, now) < SOON for thread in scripts)
 

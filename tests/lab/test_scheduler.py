@@ -10,7 +10,7 @@ import pytest
 
 from lab.limits import LimitError, Limits, estimated_bytes
 from lab.live import UNWATCHED
-from lab.scheduler import Scheduler
+from lab.scheduler import Scheduler, pause
 from losslib.errors import ParameterError
 from tests.lab.turning import Clock, Finished, Small, made, opened, turns, until
 
@@ -66,14 +66,21 @@ def test_speed_is_steps_a_second_and_changes_no_result(
             run.speed = bad
 
 
-def test_duty_falls_from_0_95_to_0_6_with_the_number_of_busy_runs(small: Small, clock: Clock) -> None:
+def test_duty_falls_from_0_95_to_0_75_with_the_number_of_busy_runs(small: Small, clock: Clock) -> None:
     scheduler = made(clock)
     runs = [scheduler.open(small(steps=500, seed=seed)) for seed in range(30)]
-    expected = {1: 0.95, 2: 0.95, 16: 0.775, 30: 0.6}
+    expected = {1: 0.95, 2: 0.95, 16: 0.85, 30: 0.75}
     for busy in range(1, 31):
         runs[busy - 1].set_state("running")
         if busy in expected:
             assert scheduler.duty() == pytest.approx(expected[busy])
+
+
+def test_what_a_slice_waited_for_others_it_has_rested() -> None:
+    assert pause(0.006, 0.006, 0.75) == pytest.approx(0.002)  # 6 of 8 ms at work
+    assert pause(0.007, 0.006, 0.75) == pytest.approx(0.001)
+    assert pause(0.020, 0.006, 0.75) == 0
+    assert pause(3.0, 3.0, 0.75) == 0.1  # never long
 
 
 def test_nobody_watching_pauses_within_ten_seconds(small: Small, clock: Clock) -> None:

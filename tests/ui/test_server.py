@@ -46,6 +46,17 @@ def test_a_page_that_runs_is_answering_and_one_that_has_ended_is_not():
     until(lambda: not server.answering())
 
 
+def test_an_answer_of_a_socket_is_waited_for_while_it_is_worked_out(monkeypatch: pytest.MonkeyPatch):
+    until(lambda: not server.answering())
+    with server.answer():
+        assert server.answering()
+    assert not server.answering()
+    now = server.time.monotonic()
+    with server.answer():
+        monkeypatch.setattr(server.time, "monotonic", lambda: now + 2 * server.SOON)
+        assert not server.answering()
+
+
 def test_who_works_for_long_is_waited_for_no_more(monkeypatch: pytest.MonkeyPatch):
     ended, now = threading.Event(), 100.0
     monkeypatch.setattr(server.time, "monotonic", lambda: now)

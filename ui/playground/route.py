@@ -19,6 +19,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from losslib.errors import ParameterError
+from ui import server
 from ui.sockets import POLICY, Guarded, base_path, same_origin
 
 if TYPE_CHECKING:
@@ -140,7 +141,9 @@ class Player(Guarded):
             return
         if self.wish is not None:
             wish, self.wish = self.wish, None
-            await self.send(await compute(answer, setup, wish))
+            with server.answer():
+                found = await compute(answer, setup, wish)
+            await self.send(found)
         elif self.wanted is not None:
             wanted, self.wanted = self.wanted, None
             now = self.newest
