@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from ui import focus
 from ui.errors import show_error
 from ui.navigation import draw_navigation
 
@@ -27,7 +28,7 @@ STYLE = """
 .stApp button[kind="primary"]:focus-visible { outline-color: light-dark(#1b1f24, #e8ecf1) !important; }
 .stApp textarea:focus-visible { outline-offset: -2px; }
 .stApp button:is([kind="secondary"], [kind="tertiary"]):is(:hover, :focus, :active):not(:disabled) {
-  color: light-dark(#0072b2, #56b4e9) !important;
+  color: light-dark(#00659e, #56b4e9) !important;
 }
 .js-plotly-plot .main-svg text:not(.hoverlayer *) { fill: currentColor !important; }
 .stCode pre, .stCode pre code { white-space: pre-wrap !important; }
@@ -59,7 +60,8 @@ def keep_run() -> None:
 def page(title: str, summary: str) -> Iterator[None]:
     """Everything a page draws belongs inside: `with page(TITLE, SUMMARY): ...`."""
     st.set_page_config(page_title=f"{title}, Loss Lab", layout="wide")
-    st.html(f"<style>{STYLE}</style>")
+    st.html(f"<style>{STYLE}{focus.STYLE}</style>")
+    focus.begin()
     st.session_state[ENTERED] = st.session_state.get(PRESENT) != title
     st.session_state[PRESENT] = title
     draw_navigation()
@@ -70,3 +72,4 @@ def page(title: str, summary: str) -> Iterator[None]:
         yield
     except Exception as error:  # the last line of defence: a person never sees a traceback
         show_error(error)
+    focus.keep(title, st.session_state[ENTERED])

@@ -9,6 +9,7 @@ import streamlit as st
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
+from ui import focus
 from ui.figures.show import save
 
 PREFIX = "reference."
@@ -120,7 +121,9 @@ def heading(cls: type[Any]) -> None:
     """Name, summary, equation, paper, and the ways to the other pages."""
     from lab.playground.setup import why_not as why_not_in_playground
 
-    st.header(cls.title, anchor=False)
+    with st.container(key="loss"):
+        st.header(cls.title, anchor=False)
+    focus.target("loss", cls.__name__)
     st.caption(f"`{cls.__name__}`, family {cls.family}")
     st.markdown(cls.summary)
     st.latex(cls.equation)

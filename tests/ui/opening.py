@@ -1,5 +1,6 @@
 """Opening a page as a visitor does, and reading what stands on it."""
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,3 +44,17 @@ def button(at, label):
 def said(at):
     """All sentences of the page."""
     return " ".join(one.value for kind in TEXTS for one in at.get(kind))
+
+
+def component(at):
+    """What the browser is given for the one component of the page, beside the keeper of the focus."""
+    [found] = [one.proto for one in at.get("bidi_component") if one.proto.component_name != "losslab_focus"]
+    return found
+
+
+def focus_named(at):
+    """What gets the focus where a control that had it is gone: the key of a container, "" for the title."""
+    [told] = [
+        one.proto.json for one in at.get("bidi_component") if one.proto.component_name == "losslab_focus"
+    ]
+    return json.loads(told)["target"]

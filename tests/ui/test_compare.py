@@ -9,7 +9,7 @@ import pytest
 
 from lab.compare import example, words
 from lab.compare.line_up import names
-from tests.ui.opening import button, opened_at, said
+from tests.ui.opening import button, component, opened_at, said
 from ui.choice import desk
 from ui.replay.packet import packet
 
@@ -28,9 +28,9 @@ def opened(query):
 
 def replay(at):
     """What the replay is given: the step where it begins, and its header."""
-    [element] = at.get("bidi_component")
-    start, length = struct.unpack("<II", element.proto.bytes[:8])
-    return start, json.loads(element.proto.bytes[8 : 8 + length])
+    told = component(at).bytes
+    start, length = struct.unpack("<II", told[:8])
+    return start, json.loads(told[8 : 8 + length])
 
 
 def rows(at, step=None):

@@ -7,7 +7,7 @@ import pytest
 
 from lab.lessons import get, lessons
 from lab.lessons.failures import failures
-from tests.ui.opening import button, opened_at, runs_closed, said
+from tests.ui.opening import button, component, opened_at, runs_closed, said
 from ui.learn.question import capital
 from ui.learn.room import rooms
 from ui.server import scheduler
@@ -134,7 +134,7 @@ def test_a_failure_is_named_and_the_button_cures_it(opened):
 
 def keys_of_panel(at):
     """What the keys of the live panel may do: nothing that the page has no button for."""
-    return json.loads(at.get("bidi_component")[0].proto.json)["allowed"]
+    return json.loads(component(at).json)["allowed"]
 
 
 def test_a_linked_moment_is_frozen_and_opens_after_the_prediction(opened):

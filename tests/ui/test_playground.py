@@ -7,7 +7,7 @@ import pytest
 from lab.playground.presets import STARTS
 from lab.playground.setup import offered, options_of
 from losslib import catalog
-from tests.ui.opening import opened_at
+from tests.ui.opening import component, opened_at
 from ui.playground.panel import FALLBACK, answer_to
 
 TRIPLET = STARTS[0].placement.to_text()
@@ -20,8 +20,7 @@ def opened(**query):
 
 def board(at):
     """What the component is given."""
-    [element] = at.get("bidi_component")
-    [data] = json.loads(element.proto.json)
+    [data] = json.loads(component(at).json)
     return data
 
 

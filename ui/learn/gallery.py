@@ -10,6 +10,7 @@ from lab.lessons.failures import Failure, failures, get
 from lab.recording import Recording
 from lab.settings import sentence
 from losslib.errors import ParameterError
+from ui import focus
 from ui.learn import link, trainer
 
 FAILED, CURE = "failed", "cured"
@@ -56,7 +57,9 @@ def failure(one: Failure) -> None:
     st.button(
         "All failures", icon=":material/arrow_back:", on_click=link.go, kwargs={link.PART: link.FAILURES}
     )
-    st.header(one.title, anchor=False)
+    with st.container(key="failure"):
+        st.header(one.title, anchor=False)
+    focus.target("failure", one.name)
     st.markdown(f"**Symptoms.** {one.symptoms}")
     st.markdown(f"**The gauge that shows it first.** {one.gauge}")
     if not link.presenting():
@@ -83,7 +86,9 @@ def failure(one: Failure) -> None:
             shortcut=link.shortcut("g"),
         )
     if CURE in made.configs:
-        st.markdown(f"**Cure.** {one.cure_title}. {one.cure_text}")
+        with st.container(key="cure"):
+            st.markdown(f"**Cure.** {one.cure_title}. {one.cure_text}")
+        focus.target("cure", one.name)
     if CURE in made.recordings:
         both(one, made)
     trainer.play_again()

@@ -10,6 +10,7 @@ from lab.lessons.mark import Mark, histogram_shares, mark
 from lab.lessons.question import SKETCH, Prediction
 from lab.settings import sentence
 from losslib.errors import ParameterError
+from ui import focus
 from ui.learn import link, room, trainer
 from ui.learn.question import ask, capital, draw, told
 
@@ -29,7 +30,9 @@ def show(lesson: Lesson) -> None:
     if made is None:
         return
     st.markdown(f"**{lesson.question.text}**")
-    st.markdown(f"You predicted: **{told(lesson.question, prediction)}**.")
+    with st.container(key="predicted"):
+        st.markdown(f"You predicted: **{told(lesson.question, prediction)}**.")
+    focus.target("predicted", lesson.name)
     if made.done:
         after(lesson, prediction, made)
     else:
@@ -44,7 +47,9 @@ def show(lesson: Lesson) -> None:
 def head(lesson: Lesson) -> None:
     """Title, idea, terms, what is trained."""
     number = [one.name for one in lessons()].index(lesson.name) + 1
-    st.header(f"{number}. {lesson.title}", anchor=False)
+    with st.container(key="lesson"):
+        st.header(f"{number}. {lesson.title}", anchor=False)
+    focus.target("lesson", lesson.name)
     st.markdown(lesson.idea)
     if link.presenting():
         return

@@ -17,6 +17,7 @@ from lab.lessons.moment import (
 from lab.settings import sentence, settings
 from losslib.errors import ParameterError
 from losslib.params import Param
+from ui import focus
 from ui.learn import link, room, trainer
 from ui.session import present_run, step_in_view
 
@@ -56,12 +57,16 @@ def name_of(found: Moment) -> str:
 
 def question(found: Moment) -> None:
     """The teacher's question; where there are answers, one of them is chosen."""
-    st.header(found.ask, anchor=False)
+    with st.container(key="question"):
+        st.header(found.ask, anchor=False)
+    focus.target("question", found.ask)
     if not found.answers:
         return
     given = st.session_state.get(PREDICTED, {}).get(found)
     if given is not None:
-        st.markdown(f"You predicted: **{given}**. See for yourself.")
+        with st.container(key="predicted"):
+            st.markdown(f"You predicted: **{given}**. See for yourself.")
+        focus.target("predicted", found.ask)
         return
     chosen = st.radio("Your prediction", found.answers, None, key="learn moment answer")
     st.button(

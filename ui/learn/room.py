@@ -10,6 +10,7 @@ import streamlit as st
 from lab.lessons import lessons
 from lab.lessons.rooms import MEMBERS, Room, RoomError, Rooms
 from lab.settings import sentence
+from ui import focus
 from ui.learn import link
 from ui.sharing import show_code
 
@@ -62,6 +63,7 @@ def open_room() -> None:
     try:
         st.session_state[MINE] = rooms().open()
         link.write(learn_room=own_code())
+        focus.once("room")
     except RoomError as error:
         st.session_state[FULL] = str(error)
 
@@ -109,7 +111,7 @@ def presenter(question: str) -> None:
     texts = link.now()
     texts.pop(link.PRESENTING, None)
     address = link.address_of(texts)
-    with st.container(border=True):
+    with st.container(border=True, key="room"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**Room {own_code()}.** The class opens this link:")
             with st.popover("QR code"):

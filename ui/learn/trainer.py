@@ -212,7 +212,7 @@ def tell() -> None:
 def play_again() -> None:
     """Play, where the run shown is a recording, as its panel says."""
     run = run_here()
-    if run is not None and run.state == "recorded":
+    if run is not None and run.shown is not None:
         st.button(
             "Play", on_click=press, args=("play",), help="Trains this run live, from step 0. A mark stays."
         )

@@ -70,7 +70,11 @@ def live_panel(
     """
 
     def told(name: str, callback: Callable[[str], None]) -> Callable[[], None]:
-        return lambda: callback(str(st.session_state[KEY].get(name, "")))
+        def tell() -> None:
+            if KEY in st.session_state:  # what comes after the page was left has nobody to tell
+                callback(str(st.session_state[KEY].get(name, "")))
+
+        return tell
 
     def fall_back() -> None:
         st.session_state[FALLBACK] = True

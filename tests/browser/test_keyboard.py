@@ -1,0 +1,73 @@
+"""The keyboard alone: what a person was at may go when the page changes, and the focus goes on from there."""
+
+import pytest
+
+from tests.browser.panel import Panel
+
+pytestmark = pytest.mark.browser
+FOCUSED = """(text) => { let at = document.activeElement;
+  while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
+  if (!at || at === document.body) return false;
+  return (at.getAttribute('aria-label') || at.innerText).replace(/\\s+/g, ' ').startsWith(text); }"""
+
+
+def press(page, name, role="button", within=None):
+    """By keyboard, as who has tabbed there does."""
+    control = (within or page).get_by_role(role, name=name, exact=role != "button").first
+    control.focus()
+    page.keyboard.press("Space" if role == "radio" else "Enter")
+
+
+def focused(page, text):
+    """Waits until what has the focus begins with that text."""
+    page.wait_for_function(FOCUSED, arg=text)
+
+
+def test_in_a_lesson_the_focus_follows_what_is_shown(tab):
+    page = tab("/learn")
+    press(page, "5. Hard, semi-hard, easy")
+    focused(page, "5. Hard, semi-hard, easy")
+    press(page, "It stays as it was, within 2 points", "radio")
+    page.locator("button:enabled", has_text="Predict and run").first.wait_for()
+    press(page, "Predict and run")
+    focused(page, "You predicted: it stays as it was, within 2 points.")
+    page.get_by_text("Take away.").wait_for()
+    press(page, "Present")
+    page.get_by_role("link", name="Train").wait_for(state="detached")
+    focused(page, "You predicted")
+    press(page, "Open a room")
+    focused(page, "Room ")
+    press(page, "QR code")
+    page.get_by_test_id("stPopoverBody").wait_for()
+    page.keyboard.press("Escape")
+    focused(page, "QR code")
+    press(page, "Close the room")
+    focused(page, "You predicted")
+    press(page, "Next lesson: Why DCL learns in small batches")
+    focused(page, "6. Why DCL learns in small batches")
+    press(page, "Stop presenting")
+    page.get_by_role("link", name="Train", exact=True).wait_for()
+    focused(page, "6. Why DCL")
+    press(page, "All lessons")
+    focused(page, "Learn")
+    press(page, "Failure gallery", "radio")
+    page.get_by_role("button", name="No positives in the batch").wait_for()
+    focused(page, "Failure gallery")
+    press(page, "No positives in the batch")
+    focused(page, "No positives in the batch")
+
+
+def test_another_page_begins_at_its_title_and_a_spent_button_gives_way_to_its_neighbour(tab):
+    page = tab("/train?data=blobs&steps=40")
+    panel = Panel(page).wait_ready()
+    press(page, "Step")
+    panel.wait_step(1)
+    press(page, "Reset")
+    page.locator("button:enabled", has_text="Undo").first.wait_for()
+    press(page, "Undo")
+    focused(page, "Redo")
+    press(page, "Reference", "link")
+    focused(page, "Reference")
+    page.get_by_role("button", name="Angular").wait_for()
+    press(page, "Angular")
+    focused(page, "Angular")
