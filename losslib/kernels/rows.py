@@ -12,11 +12,11 @@ from torch import Tensor
 
 from losslib.distances import Distance
 from losslib.distances.exact import widen
-from losslib.distances.units import back_through_units, unit_rows
+from losslib.distances.units import back_through_units, norms, unit_rows
 from losslib.kernels.scratch import take
 from losslib.precision import values_are_known
 
-_LEAST, _MOST = 1e-30, 1e30  # norms that single precision can divide by
+_LEAST, _MOST = 1e-15, 1e15  # norms whose squares single precision holds
 
 
 class Rows:
@@ -25,18 +25,23 @@ class Rows:
     def __init__(self, x: Tensor, distance: Distance) -> None:
         self.given = x
         self.normalised: bool = distance.normalize_embeddings
-        self.norm: Tensor | None = None
         self.narrow: Tensor | None = None  # the norms in single precision, where all are ordinary numbers
+        self._norm: Tensor | None = None
         self._wide: Tensor | None = None
         self._unit: Tensor | None = None
-        if self.normalised and x.dtype == torch.float32:
-            self.norm = torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=torch.float64)
-            if x.device.type == "cpu" and values_are_known(x) and len(x):
-                low, high = torch.aminmax(self.norm)
-                if low.item() > _LEAST and high.item() < _MOST:
-                    self.narrow = self.norm.to(x.dtype)
-                    return
-            self.norm = torch.threshold(self.norm, 0.0, torch.inf)  # as in `losslib.distances.units.norms`
+        self._single = self.normalised and x.dtype == torch.float32
+        if self._single and x.device.type == "cpu" and values_are_known(x) and x.shape[0]:
+            norm = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+            low, high = torch.aminmax(norm)
+            if low.item() > _LEAST and high.item() < _MOST:
+                self.narrow = norm
+
+    @property
+    def norm(self) -> Tensor | None:
+        """The norms (N, 1) of rows in single precision in double precision, None of others."""
+        if self._norm is None and self._single:
+            self._norm = norms(self.given)
+        return self._norm
 
     @property
     def wide(self) -> Tensor:
@@ -74,10 +79,11 @@ class Rows:
         """The gradient by the embeddings, from that by the rows (N, D), which it may overwrite."""
         if not self.normalised:
             return grad.to(self.given.dtype)
-        if self.norm is None:  # double precision, whose squares may overflow
+        if not self._single:  # double precision, whose squares may overflow
             return back_through_units(self.given, grad)
         unit = self.unit if grad.dtype == self.given.dtype else self.wide
         if self.narrow is None or grad.dtype != self.narrow.dtype:
+            assert self.norm is not None
             across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
             return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)
         both = torch.mul(grad, unit, out=take(*grad.shape, dtype=grad.dtype))
