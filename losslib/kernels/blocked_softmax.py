@@ -37,17 +37,17 @@ class Softmax:
         assert batch.labels is not None
         self.sorted = SortedRows(x, batch.labels, loss.distance)
         self.rows, self.of, self.with_positives = self.sorted.rows.unit, of, with_positives
-        self.kept: list[Tensor] | None = [] if len(self.rows) <= STORED else None
+        self.count = len(self.sorted)
+        self.kept: list[Tensor] | None = [] if self.count <= STORED else None
         self.pulls = take(*self.rows.shape, dtype=x.dtype).zero_()
-        count = len(self.rows)
         self.block_rows = self.sorted.block_rows if self.kept is not None else 256
         self._spare: Tensor | None = None
         self._sums: Tensor | None = None
-        self.buffer = take(self.block_rows * min(count, _WIDE), dtype=x.dtype)
+        self.buffer = take(self.block_rows * min(self.count, _WIDE), dtype=x.dtype)
 
     def sums(self, wanted: bool) -> Tensor:
         """The sum of the exponentials of each row, (N,)."""
-        totals = self.rows.new_zeros(len(self.rows))
+        totals = self.rows.new_zeros(self.count)
         if not wanted:
             self.kept = None  # nothing is pulled
         for block, first, last in self._tiles():
@@ -86,7 +86,7 @@ class Softmax:
 
     def _tiles(self) -> Iterator[tuple[Block, int, int]]:
         """Blocks of rows with columns first..last, from the block's first row on."""
-        count = len(self.rows)
+        count = self.count
         for block in self.sorted.blocks(self.block_rows):
             for first in range(block.start, count, _WIDE):
                 # the block's own columns must not be cut in two
@@ -94,13 +94,15 @@ class Softmax:
 
     def _exponentials(self, block: Block, first: int, last: int, keep: bool) -> tuple[Tensor, Tensor | None]:
         own, others = self.rows[block.start : block.stop], self.rows[first:last]
-        size = len(own) * len(others)
-        out = take(size, dtype=self.rows.dtype) if keep else self.buffer[:size]
-        tile = out.view(len(own), len(others))
+        height, width = block.stop - block.start, last - first
+        if keep:
+            tile = take(height, width, dtype=self.rows.dtype)
+        else:
+            tile = self.buffer[: height * width].view(height, width)
         after = self.of(own, others.t(), tile)
         if self.with_positives:
             if first == block.start:
-                tile[:, : len(own)].fill_diagonal_(0)
+                tile.fill_diagonal_(0)  # which lies at the left
         elif first < block.high:
             high = min(block.high, last)
             tile[:, : high - first].mul_(self.sorted.different(block, first, high))
@@ -128,29 +130,32 @@ class Softmax:
         self.pulls[block.start : block.stop].addmm_(slope, band)
         self.pulls[block.low : block.high].addmm_(slope.t(), own)
 
-    def _others(self) -> Tensor:
-        """The sum of each row's positives, (N, D)."""
+    def _class_sums(self) -> Tensor:
+        """The sum of each row's class, (N, D)."""
         if self._sums is None:
-            self._sums = self.sorted.others(self.rows, take(*self.rows.shape, dtype=self.rows.dtype))
+            self._sums = self.sorted.class_sums(self.rows, take(*self.rows.shape, dtype=self.rows.dtype))
         return self._sums
 
     def pull_positives(self, weight: Tensor) -> None:
-        """Add minus the pulls of sum over positives j of (b_i + b_j) x_j, with a weight (N,) for each row."""
+        """Add minus the pulls of sum over positives j of (b_i + b_j) x_j, with a weight (N,) for each row.
+
+        And some of each row's own direction, which the way back through the norm takes off.
+        """
         column = weight.unsqueeze(1)
         if bool((weight == weight[0]).all()):
-            self.pulls.addcmul_(self._others(), column, value=-2)
+            self.pulls.addcmul_(self._class_sums(), column, value=-2)
             return
-        self.pulls.addcmul_(self._others(), column, value=-1)
+        self.pulls.addcmul_(self._class_sums(), column, value=-1)
         with lease():
             weighted, sums = (take(*self.rows.shape, dtype=self.rows.dtype) for _ in range(2))
-            self.pulls.sub_(self.sorted.others(torch.mul(self.rows, column, out=weighted), sums))
+            self.pulls.sub_(self.sorted.class_sums(torch.mul(self.rows, column, out=weighted), sums))
 
     def positives_sum(self) -> Tensor:
         """The sum of each row's similarities to its positives, (N,), in double precision."""
-        others = self._others()
+        sums = self._class_sums()
         with lease():
-            both = torch.mul(self.rows, others, out=take(*self.rows.shape, dtype=self.rows.dtype))
-            return both.sum(1, dtype=torch.float64)
+            others = torch.sub(sums, self.rows, out=take(*self.rows.shape, dtype=self.rows.dtype))
+            return others.mul_(self.rows).sum(1).double()
 
     def gradient(self) -> Tensor:
         """The gradient by the embeddings."""

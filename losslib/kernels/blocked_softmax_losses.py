@@ -20,7 +20,7 @@ def scaled(scale: float, shift: float) -> Exponentials:
     """exp(scale * s - shift) of similarities s."""
 
     def of(rows: Tensor, columns: Tensor, out: Tensor) -> None:
-        torch.addmm(rows.new_full((1,), -shift), rows, columns, alpha=scale, out=out).exp_()
+        torch.mm(rows * scale, columns, out=out).sub_(shift).exp_()
 
     return of
 
@@ -58,7 +58,7 @@ def decoupled(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
         return Found(value)
     each = scale / number
     softmax.pull(positives * each / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    softmax.pull_positives(some * each)
+    softmax.pull_positives(positives.clamp_max(1) * each)
     return Found(value, softmax.gradient())
 
 

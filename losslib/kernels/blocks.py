@@ -31,7 +31,7 @@ class Precision:
         self.squares = of.squares(rows)
         self.largest = 1.0 if self.unit else float(self.squares.max())
         self.pulls = take(*rows.shape, dtype=rows.dtype).zero_()
-        self.totals = rows.new_zeros(len(rows)) if radial else None  # of the weights of each row
+        self.totals = rows.new_zeros(rows.shape[0]) if radial else None  # of the weights of each row
 
 
 class DistanceBlocks:
@@ -96,13 +96,14 @@ class DistanceBlocks:
         """Squared distances or similarities of a block, and the least or largest of them."""
         first = self._first(block)
         own, others = at.rows[block.start : block.stop], at.rows[first:]
-        out = self.buffer[: len(own) * len(others)].view(len(own), len(others))
+        shape = block.stop - block.start, len(self.sorted) - first
+        out = self.buffer[: shape[0] * shape[1]].view(shape)
         if self.inverted:
             torch.mm(own, others.t(), out=out)
             self._put_far(out, block)
             return out, 0.0 if reach is None else out.amax().item()
         if at.unit:
-            torch.addmm(at.two, own, others.t(), alpha=-2.0, out=out)
+            torch.mm(own * -2, others.t(), out=out).add_(2)
         else:
             torch.addmm(at.squares[first:], own, others.t(), alpha=-2.0, out=out)
             out.add_(at.squares[block.start : block.stop].unsqueeze(1))
@@ -135,7 +136,7 @@ class DistanceBlocks:
         at.pulls[block.start : block.stop].addmm_(weight, others)
         if at.totals is not None:
             at.totals[block.start : block.stop].add_(weight.sum(1))
-        if beyond < len(at.rows):
+        if beyond < len(self.sorted):
             weight = weight[:, beyond - self._first(block) :]
             at.pulls[beyond:].addmm_(weight.t(), own)
             if at.totals is not None:

@@ -90,10 +90,14 @@ class SortedRows:
         out = take(block.stop - block.start, high - low, dtype=own.dtype)
         return torch.ne(own, self.number[low:high], out=out)
 
-    def others(self, values: Tensor, out: Tensor) -> Tensor:
-        """The sum over the other rows of each row's class, of values (N, D), into `out`."""
+    def class_sums(self, values: Tensor, out: Tensor) -> Tensor:
+        """The sum over each row's class, of values (N, D), into `out`."""
+        if min(self.counts) == max(self.counts):
+            sums = values.view(len(self.counts), -1, values.shape[1]).sum(1, keepdim=True)
+            out.view(len(self.counts), -1, values.shape[1]).copy_(sums)
+            return out
         sums = values.new_zeros(len(self.counts), values.shape[1]).index_add_(0, self.classes, values)
-        return torch.index_select(sums, 0, self.classes, out=out).sub_(values)
+        return torch.index_select(sums, 0, self.classes, out=out)
 
     def back(self, grad: Tensor) -> Tensor:
         """The gradient by the embeddings, in the batch's order, from that by the sorted rows."""
