@@ -86,15 +86,29 @@ def unpacked(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
         return [
             restored(Grid(places, *ends), FORMER_LEVELS) for places, ends in zip(former, extent, strict=True)
         ]
-    high, low = arrays["paths"].astype(np.uint16)
-    counted = high << 8 | low
-    changed = (counted >> 1) ^ (-(counted & 1).astype(np.int16)).view(np.uint16)
-    places = np.cumsum(changed.transpose(2, 0, 1), axis=0, dtype=np.uint16)
+    places = np.cumsum(_changed(arrays["paths"]).transpose(2, 0, 1), axis=0, dtype=np.uint16)
     turns = arrays["circle"]
     return [
         restored(Grid(one, *ends, bool(circle)))
         for one, ends, circle in zip(places, extent, turns, strict=True)
     ]
+
+
+def last_unpacked(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+    """The map of the last frame alone, for a picture of it: (N, 2)."""
+    if "paths" not in arrays:
+        return unpacked(arrays)[-1]
+    places: NDArray[np.uint16] = _changed(arrays["paths"]).sum(axis=2, dtype=np.uint16)
+    low, high = arrays["extent"][-1]
+    return restored(Grid(places, float(low), float(high), bool(arrays["circle"][-1])))
+
+
+def _changed(paths: NDArray[np.uint8]) -> NDArray[np.uint16]:
+    """What `packed` counted: by how much each coordinate of each point changed in each frame, (N, 2, T)."""
+    high, low = paths.astype(np.uint16)
+    counted = high << 8 | low
+    found: NDArray[np.uint16] = (counted >> 1) ^ (-(counted & 1).astype(np.int16)).view(np.uint16)
+    return found
 
 
 def _moved(changes: NDArray[np.uint8]) -> NDArray[np.uint16]:

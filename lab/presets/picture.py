@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lab.grid import unpacked
+from lab.grid import last_unpacked
 from lab.presets import Preset, get
 
 MOST_POINTS = 500
@@ -48,7 +48,7 @@ def last_moment(name: str) -> Moment:
     with np.load(get(name).recording_file, allow_pickle=False) as file:
         labels = file["labels"]
         return Moment(
-            positions=unpacked(file)[-1].astype(np.float64),
+            positions=last_unpacked(file).astype(np.float64),
             labels=labels,
             positive=file["positive"][-1],
             negative=file["negative"][-1],

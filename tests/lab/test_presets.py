@@ -35,7 +35,7 @@ def test_there_are_three_good_ones_and_three_failures_with_their_cure():
 
 def test_all_recordings_together_are_small():
     sizes = [preset.recording_file.stat().st_size for preset in presets.presets()]
-    assert sum(sizes) < 1_900_000
+    assert sum(sizes) < 800_000
 
 
 @pytest.mark.parametrize("name", NAMES)

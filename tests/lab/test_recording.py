@@ -175,7 +175,7 @@ def test_identical_sees_a_single_bit(run: Run) -> None:
 
 
 def test_maps_of_both_kinds_are_stored_as_what_changed_and_come_back():
-    from lab.grid import packed, unpacked
+    from lab.grid import last_unpacked, packed, unpacked
 
     rng = np.random.default_rng(0)
     angles = np.array([0.0, 3.1, -3.1, 1.0])[:, None] + np.cumsum(rng.normal(size=(4, 6)), axis=0)
@@ -186,6 +186,8 @@ def test_maps_of_both_kinds_are_stored_as_what_changed_and_come_back():
     assert arrays["paths"].shape == (2, 6, 2, 8)
     assert arrays["circle"].tolist() == [True] * 4 + [False] * 3 + [True]
     assert all(np.array_equal(one, other) for one, other in zip(unpacked(arrays), maps, strict=True))
+    for last in range(1, len(maps) + 1):
+        assert np.array_equal(last_unpacked(packed(maps[:last])), maps[last - 1])
     still = packed([circle[0], circle[0]])
     assert not still["paths"][..., 1].any(), "no change is 0"
 
