@@ -94,7 +94,7 @@ def _checks() -> dict[str, Callable[[str], Any]]:
     """Keys of the link that are this page's own."""
     checks: dict[str, Callable[[str], Any]] = {}
     for letter in "abcd":
-        checks[letter] = lambda name: name if name == NOBODY else catalog.get(name)
+        checks[letter] = catalog.get if letter in "ab" else lambda name: name == NOBODY or catalog.get(name)
         checks[f"{letter}.lr"] = choice.one_of(RATES, "the learning rate of a contender")
         for key in [str(key) for key in st.query_params]:
             _, _, rest = key.partition(f"{PREFIX}.{letter}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -221,7 +222,7 @@ def listing(found: Sequence[Moved], recording: Recording, letters: tuple[str, st
             names_[one.neighbour_first],
             names_[one.neighbour_second],
         )
-        rows.append(f"<tr>{picture}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+        rows.append(f"<tr>{picture}{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in cells)}</tr>")
     shown = "<th>picture</th>" if images is not None else ""
     titles = ("place", "sample", "class", "moved", *(f"nearest on {letter}" for letter in letters))
     head = shown + "".join(f"<th>{title}</th>" for title in titles)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from lab.measured_on import measured_on
 from lab.sweep.command import spelled
 from lab.sweep.picture import picture
 from lab.sweep.ranking import Ranked, ranking, spread
@@ -51,8 +52,9 @@ def everything(plan: Plan, done: Sequence[tuple[Cell, CellResult]]) -> None:
             bind="query-params",
             help="One clock for all runs: close together early, further apart late.",
         )
+    samples = measured_on(plan.cells[0].config)
     st.caption(
-        "Left the map of held-out samples; right the distances of positive pairs (upwards) and negative "
+        f"Left the map of {samples} samples; right the distances of positive pairs (upwards) and negative "
         "pairs (downwards) on the loss's own axis, its thresholds dashed. The best setting comes first; "
         "dashed frames are runs that went wrong."
     )
@@ -74,8 +76,9 @@ def show_ranking(plan: Plan, ranked: Sequence[Ranked], done: Sequence[tuple[Cell
     st.markdown(said)
     figure = sweep_ranking(ranked, chance_of(done), theme().palette)
     words = (
-        "Held-out recall@1 and MAP@R at the last step: a dot at the mean over seeds, a bar from the least to "
-        "the largest. A setting that lost a seed stands behind those that lost none."
+        f"Recall@1 and MAP@R on {measured_on(plan.cells[0].config)} samples at the last step: a dot at the "
+        "mean over seeds, a bar from the least to the largest. A setting that lost a seed stands behind "
+        "those that lost none."
     )
     show(figure, words, "sweep ranking", "sweep-ranking", int(figure.layout.height or 400))
     reports.sweep_button(plan, ranked, done)
@@ -90,9 +93,12 @@ def summary(plan: Plan, ranked: Sequence[Ranked], done: Sequence[tuple[Cell, Cel
         second = ranked[1]
         overlap = second.recall.high >= best.recall.low
         said += f" Second: {second.label} with {spelled(second.recall)}"
-        said += (
-            "; their seeds overlap, so this order may be luck." if overlap else "; no seed of it comes near."
-        )
+        if overlap:
+            said += "; their seeds overlap, so this order may be luck."
+        elif len(best.cells) > 1:
+            said += "; each of its seeds stays below each of the best."
+        else:
+            said += "; one seed each says nothing of luck."
     bad = [f"{n} {name}" for name in ("collapsed", "diverged", "failed") if (n := count(done, name))]
     said += f" Of {len(done)} runs {', '.join(bad)}." if bad else ""
     missing = len(plan.cells) - len(done)

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lab.measured_on import measured_on
 from losslib.distances import Distance
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def batch_of(recording: Recording) -> Batch | None:
     rows = embeddings[np.concatenate(places)].astype(np.float64)
     if not np.isfinite(rows).all():
         return None
-    what = "training" if recording.config.encoder == "free" else "held-out"
+    what = measured_on(recording.config)
     return Batch(
         torch.from_numpy(rows),
         torch.from_numpy(labels),

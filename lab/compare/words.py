@@ -14,6 +14,7 @@ from lab.compare.duel import Contender
 from lab.compare.line_up import LETTERS
 from lab.compare.measures import MEASURES, best, value
 from lab.insights import insights
+from lab.measured_on import measured_on
 from lab.recording import Recording
 from lab.sweep.cell import RUINED
 from losslib import catalog
@@ -103,7 +104,8 @@ def distance_words(recordings: Sequence[Recording], titles: Sequence[str]) -> st
     """What each histogram measures."""
     distances = [catalog.get(one.config.loss).default_distance() for one in recordings]
     said = [f"{title} measures {d.title}" for title, d in zip(titles, distances, strict=True)]
-    return f"{'; '.join(said)}. Dashed: the loss's own thresholds. Pairs are of held-out samples."
+    samples = measured_on(recordings[0].config)
+    return f"{'; '.join(said)}. Dashed: the loss's own thresholds. Pairs are of {samples} samples."
 
 
 def curves_words(recordings: Sequence[Recording], titles: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def sweep_ranking(
             annotation_position="bottom right",
         )
     figure.update_layout(
-        xaxis={"title": "held-out quality at the last step", "range": [0, 1.02]},
+        xaxis={"title": "quality at the last step", "range": [0, 1.02]},
         yaxis={
             "categoryorder": "array",
             "categoryarray": [one.label for one in reversed(ranked)],

@@ -9,7 +9,11 @@ import pytest
 
 from lab.compare import example, words
 from lab.compare.line_up import names
+from lab.compare.moved import Moved
+from lab.config import RunConfig
+from lab.recording import Recording
 from tests.ui.opening import button, component, opened_at, said
+from ui import compare_views
 from ui.choice import desk
 from ui.replay.packet import packet
 
@@ -140,6 +144,7 @@ def test_a_loss_against_itself_shows_zero_and_three_fit(shipped):
     ("query", "words"),
     [
         ({"compare.a": "ContrastivLoss"}, "did you mean ContrastiveLoss"),
+        ({"compare.a": "none"}, "No loss is called 'none'"),
         ({"compare.a.ContrastiveLoss.neg_margin": "wide"}, "neg_margin must be a finite number"),
         ({"compare.b.lr": "7"}, "The learning rate of a contender must be one of shared"),
         ({"compare.lr": "-1"}, "lr must be a number > 0"),
@@ -155,6 +160,13 @@ def test_what_is_not_possible_is_a_sentence(query, words):
     assert not at.exception
     assert not at.error
     assert any(words in warning.value for warning in at.warning), [w.value for w in at.warning]
+
+
+def test_classes_of_any_name_stand_in_the_table_as_they_are_spelt():
+    none = np.zeros(0, dtype=np.int32)
+    recording = Recording(RunConfig(data="blobs"), none, none, ("<b>bold</b>", "a & b"))
+    listed = compare_views.listing((Moved(3, 7, 0, 0.5, 1, 0),), recording, ("A", "B"))
+    assert "<td>&lt;b&gt;bold&lt;/b&gt;</td><td>0.50</td><td>a &amp; b</td>" in listed
 
 
 def test_a_link_to_a_file_that_is_not_here_says_which_file_is_needed():

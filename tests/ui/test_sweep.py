@@ -7,8 +7,9 @@ import pytest
 
 from lab.config import RunConfig
 from lab.sweep import example
+from lab.sweep.ranking import ranking
 from tests.ui.opening import button, opened_at, said
-from ui import sweep
+from ui import sweep, sweep_views
 from ui.choice import desk
 
 SMALL = {
@@ -97,6 +98,24 @@ def test_what_a_sweep_finds_is_shown_and_stays_when_a_control_changes():
     at = at.get_by_key("sweep.TripletMarginLoss.margin").set_value("0.2, x").run()
     assert "margin must be" in at.warning[0].value
     assert len(pictures(at)) == 8
+
+
+def test_an_order_is_called_luck_or_not_by_what_the_seeds_say():
+    """Of the example: recall@1 0.866 to 0.879 before 0.833 to 0.893, and 0.205 to 0.216 last."""
+    plan, done = example.plan(), list(zip(example.plan().cells, example.example(), strict=True))
+
+    def told(*kept):
+        chosen = [one for one in done if kept_by(one[0], *kept)]
+        return sweep_views.summary(plan, ranking(chosen), chosen)
+
+    def kept_by(cell, margins, seeds):
+        return (
+            cell.label in [f"ContrastiveLoss, neg_margin {m}" for m in margins] and cell.config.seed in seeds
+        )
+
+    assert "their seeds overlap, so this order may be luck" in told((1, 2), (0, 1))
+    assert "; each of its seeds stays below each of the best." in told((0, 2), (0, 1))
+    assert "; one seed each says nothing of luck." in told((0, 2), (0,))
 
 
 def test_a_link_may_name_several_losses():

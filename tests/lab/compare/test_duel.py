@@ -9,8 +9,10 @@ from lab.compare import example, fairness
 from lab.compare.duel import MOMENTS, Contender, duel
 from lab.compare.line_up import line_up, names
 from lab.compare.measures import best, value
+from lab.compare.words import distance_words
 from lab.config import RunConfig
 from lab.frame import identical
+from lab.recording import Recording
 from losslib.errors import ParameterError
 
 BASE = {"data": "blobs", "blobs.points": "400", "batch": "32", "per_class": "4", "steps": "30"}
@@ -31,6 +33,31 @@ def test_a_loss_against_itself_differs_by_exactly_zero(four):
     assert first is not second
     assert fairness.largest_difference(first, second) == 0.0
     assert first.equals(second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "apart"),
+    [
+        ([math.inf], [1.0], math.inf),
+        ([math.inf, 1.0], [math.inf, 1.5], 0.5),
+        ([math.inf], [-math.inf], math.inf),
+        ([math.nan, 2.0], [math.nan, 2.0], 0.0),
+        ([math.nan], [2.0], math.inf),
+        ([], [], 0.0),
+    ],
+)
+def test_numbers_that_are_not_finite_are_compared_too(first, second, apart):
+    assert fairness._apart(np.array(first), np.array(second)) == apart
+
+
+def test_free_points_are_no_held_out_samples():
+    none = np.zeros(0, dtype=np.int32)
+    for encoder, said in (
+        ("free", "Pairs are of training samples."),
+        ("mlp", "Pairs are of held-out samples."),
+    ):
+        recording = Recording(RunConfig(data="blobs", encoder=encoder), none, none)
+        assert distance_words([recording], ["A"]).endswith(said)
 
 
 def test_another_loss_differs(four):
