@@ -103,7 +103,8 @@ def _second(subject: Subject, seed: int) -> float:
     direction = subject.rows(len(embeddings), seed + 1)
     leaf = embeddings.clone().requires_grad_()
     (first,) = torch.autograd.grad(subject.value(leaf, labels), leaf, create_graph=True)
-    (second,) = torch.autograd.grad(first, leaf, direction) if first.requires_grad else (0 * leaf,)
+    along = (first * direction).sum()  # not grad_outputs: for those torch imports sympy, 30 MB of the process
+    (second,) = torch.autograd.grad(along, leaf) if first.requires_grad else (0 * leaf,)
     _, above = subject.gradient(embeddings + STEP * direction, labels)
     _, below = subject.gradient(embeddings - STEP * direction, labels)
     return relative_error(second, (above - below) / (2 * STEP), floor=1e-3)

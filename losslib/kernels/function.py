@@ -61,7 +61,8 @@ def _differentiable(ctx: Any, given: tuple[Any, ...], grad: Tensor) -> list[Tens
     found: list[Tensor | None] = [None, None, None]
     if wanted and value.requires_grad:
         leaves = [given[place] for place in wanted]
-        some = torch.autograd.grad(value, leaves, grad, create_graph=True, allow_unused=True)
+        # the product, not grad_outputs: for those torch imports sympy, 30 MB of the process
+        some = torch.autograd.grad(value * grad, leaves, create_graph=True, allow_unused=True)
         for place, gradient in zip(wanted, some, strict=True):
             found[place] = gradient
     return found

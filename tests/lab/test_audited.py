@@ -1,8 +1,14 @@
 """The audit in a process of its own says what the library's audit says, and leaves this process alone."""
 
+import subprocess
+import sys
+import time
+from typing import Any
+
 import pytest
 import torch
 
+from lab import audited as module
 from lab.audited import audited
 from losslib.check import checks
 from losslib.errors import ParameterError
@@ -22,3 +28,57 @@ def test_what_cannot_be_built_is_a_sentence():
     said = r"audit of TripletMarginLoss could not be run: .*margin must be"
     with pytest.raises(ParameterError, match=said):
         audited("TripletMarginLoss", {"margin": "nan"})
+
+
+class LeftError(Exception):
+    """The tab was closed."""
+
+
+def test_an_audit_that_nobody_waits_for_ends_with_its_process_and_lets_the_next_one_in(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    started: list[Any] = []
+    real = subprocess.Popen
+
+    def remembered(*args: Any, **kwargs: Any) -> Any:
+        started.append(real(*args, **kwargs))
+        return started[-1]
+
+    monkeypatch.setattr(module, "CHILD", "import time; time.sleep(60)")
+    monkeypatch.setattr(subprocess, "Popen", remembered)
+
+    def leave() -> None:
+        raise LeftError
+
+    begun = time.monotonic()
+    with pytest.raises(LeftError):
+        audited("ContrastiveLoss", {}, wanted=leave)
+    assert started[0].poll() is not None
+    assert module._ONE_AT_A_TIME.acquire(blocking=False)
+    try:  # now somebody else's audit is under way: who waits for a turn may leave, too
+        with pytest.raises(LeftError):
+            audited("ContrastiveLoss", {}, wanted=leave)
+    finally:
+        module._ONE_AT_A_TIME.release()
+    assert len(started) == 1
+    assert time.monotonic() - begun < 50, "the child sleeps for 60 seconds"
+
+
+def test_an_audit_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "CHILD", "import time; time.sleep(60)")
+    monkeypatch.setattr(module, "SECONDS", 0.2)
+    with pytest.raises(ParameterError, match="did not end within"):
+        audited("ContrastiveLoss", {})
+    assert module._ONE_AT_A_TIME.acquire(blocking=False), "the next one may come"
+    module._ONE_AT_A_TIME.release()
+
+
+def test_an_audit_loads_no_symbolic_algebra():
+    code = (
+        "import sys; from losslib.check.__main__ import main; "
+        "checks = ['--only', 'finite differences', '--only', 'double backward']; "
+        "status = main(['TripletMarginLoss', '--json', *checks]); "
+        "print(status, 'sympy' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == "0 False\n"

@@ -55,10 +55,14 @@ def command(name: str, options: dict[str, str]) -> str:
 
 @st.cache_data(max_entries=64, show_spinner="Trying the inputs on which losses go wrong")
 def report_of(name: str, options: tuple[tuple[str, str], ...]) -> Report:
-    """The audit of a registered loss. Raises ParameterError when the options do not go together."""
+    """The audit of a registered loss; it ends with the tab, or when another one is asked for.
+
+    Raises ParameterError when the options do not go together.
+    """
     from lab.audited import audited
 
-    return audited(name, dict(options))
+    # Streamlit ends or restarts a script wherever it looks at the session's state.
+    return audited(name, dict(options), wanted=lambda: KEPT in st.session_state)
 
 
 def verdict(report: Report) -> None:
