@@ -10,7 +10,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from functools import cache, lru_cache
+import threading
+from collections import OrderedDict
+from functools import cache
 from typing import Any
 
 from datasets.base import Dataset, DatasetSpec
@@ -18,6 +20,10 @@ from losslib.errors import ParameterError
 from losslib.params import Integer, Param
 
 __all__ = ["Dataset", "DatasetSpec", "catalog", "get", "load"]
+
+MOST, ROOM = 32, 64_000_000  # data sets that are kept, and their bytes; the last one in any case
+_LOADED: OrderedDict[tuple[str, int, tuple[tuple[str, Any], ...]], Dataset] = OrderedDict()
+_LOCK = threading.Lock()
 
 SEED = Param(0, valid=Integer(0, 2**31 - 1), name="seed", meaning="where the random numbers start")
 
@@ -66,6 +72,26 @@ def load(name: str, /, seed: int = 0, **options: Any) -> Dataset:
     return _load(name, SEED.check(seed, "datasets.load"), tuple(checked.items()))
 
 
-@lru_cache(maxsize=32)
 def _load(name: str, seed: int, options: tuple[tuple[str, Any], ...]) -> Dataset:
-    return get(name).loader(seed, **dict(options))
+    key = (name, seed, options)
+    with _LOCK:
+        if key in _LOADED:
+            _LOADED.move_to_end(key)
+            return _LOADED[key]
+    made = get(name).loader(seed, **dict(options))
+    with _LOCK:
+        kept = _LOADED.setdefault(key, made)  # somebody else may have been faster
+        while len(_LOADED) > 1 and (len(_LOADED) > MOST or _held() > ROOM):
+            _LOADED.popitem(last=False)
+    return kept
+
+
+def _held() -> int:
+    """Bytes of the arrays of all that is kept; those that several data sets share count once."""
+    arrays = {
+        id(array): array.nbytes
+        for data in _LOADED.values()
+        for array in vars(data).values()
+        if hasattr(array, "nbytes")
+    }
+    return sum(arrays.values())

@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+from collections import OrderedDict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -226,3 +227,24 @@ def test_the_file_not_used_for_longest_is_forgotten_first(monkeypatch: pytest.Mo
     assert file.load(0, names[0], "") is made
     with pytest.raises(ParameterError):
         file.load(0, names[1], "")
+
+
+def test_what_was_used_last_is_kept_within_its_room_and_shared_arrays_count_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(datasets, "_LOADED", OrderedDict())
+    first = datasets.load("blobs", 0, points=1000)
+    size = sum(array.nbytes for array in vars(first).values() if isinstance(array, np.ndarray))
+    monkeypatch.setattr(datasets, "ROOM", 2 * size + size // 2)
+    second = datasets.load("blobs", 1, points=1000)
+    assert datasets.load("blobs", 0, points=1000) is first
+    datasets.load("blobs", 2, points=1000)  # no room for three: the second was not used for longest
+    assert datasets.load("blobs", 0, points=1000) is first
+    assert datasets.load("blobs", 1, points=1000) is not second
+    one = datasets.load("digits", 0)
+    monkeypatch.setattr(datasets, "ROOM", one.inputs.nbytes + one.images.nbytes + 100_000)
+    digits = [datasets.load("digits", seed) for seed in range(2)]
+    assert digits[0].inputs is digits[1].inputs
+    assert datasets.load("digits", 0) is digits[0], "both fit, as they share their pictures"
+    assert len(datasets.load("blobs", 3, points=20_000)) == 20_000  # larger than the room: alone
+    assert len(datasets._LOADED) == 1

@@ -1,5 +1,7 @@
 """One copy of the inputs for all runs."""
 
+import warnings
+
 import numpy as np
 import torch
 
@@ -15,6 +17,18 @@ def test_the_same_array_gives_the_same_tensor_and_another_does_not() -> None:
     assert shared_tensor(array, CPU) is shared_tensor(array, CPU)
     assert shared_tensor(other, CPU) is not shared_tensor(array, CPU)
     assert shared_tensor(array, CPU).tolist() == list(range(6))
+
+
+def test_on_the_cpu_it_is_the_array_s_own_memory_read_only_or_not() -> None:
+    array = np.arange(6, dtype=np.float32)
+    array.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensor = shared_tensor(array, CPU)
+    assert tensor.data_ptr() == array.ctypes.data
+    assert tensor.tolist() == [0, 1, 2, 3, 4, 5]
+    turned = np.arange(6, dtype=np.float32).reshape(2, 3).T
+    assert shared_tensor(turned, CPU).tolist() == turned.tolist()
 
 
 def test_only_a_few_are_kept() -> None:
