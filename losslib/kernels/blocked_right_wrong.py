@@ -8,17 +8,19 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels import by_rows
 from losslib.kernels.blocked_softmax import Softmax
 from losslib.kernels.blocked_softmax_losses import each_of, scaled
 from losslib.kernels.dense_right_wrong import RAISED, lift
-from losslib.kernels.function import Found
+from losslib.kernels.function import Found, Inputs
 from losslib.kernels.scratch import lease
 from losslib.reducers import AvgNonZeroReducer
 
 
 def nca(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
-    """NCALoss."""
-    return _of(loss, x, batch, wanted, loss.softmax_scale, own=False)
+    """NCALoss, of cosines or of squared distances 2 - 2 s of unit rows."""
+    scale = loss.softmax_scale * (1 if loss.distance.is_inverted else 2)
+    return _of(loss, x, batch, wanted, scale, own=False)
 
 
 def instance(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -30,6 +32,9 @@ def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: boo
     """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one, reduced."""
     lifted = lift(own)
     softmax = Softmax(loss, x, batch, scaled(scale, scale - RAISED), with_positives=False)
+    of_distances = not loss.distance.is_inverted
+    if of_distances and bool((softmax.sorted.rows.squares(softmax.rows) == 0).any()):
+        return by_rows.nca(loss, Inputs(x), batch, (wanted, False, False))  # a zero row is no unit row
     wrong = softmax.sums(wanted)
     right = torch.zeros_like(wrong)
     if own:

@@ -1,15 +1,12 @@
-"""SupConLoss, NTXentLoss and DecoupledContrastiveLoss in blocks of whole rows.
+"""Softmax losses in blocks of whole rows, each row's exponentials off its own largest logit.
 
-Each row takes the exponentials off its own largest logit, for what the symmetric blocks cannot do: any
-temperature, dot products without a bound, and references. A row's log-sum-exp depends on that row alone, so
-that one pass gives value and gradient, in memory linear in the batch. Rows and references are sorted by their
-labels: a block's positives lie in one band of columns.
+A row's log-sum-exp depends on that row alone, so that one pass gives value and gradient, with any scale of
+the logits, values without a bound, and references.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,201 +14,271 @@ from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels.function import Found, Inputs
-from losslib.kernels.rows import Rows
-from losslib.kernels.scratch import lease, take
+from losslib.kernels.row_blocks import FAR, LEAST, Part, RowBlocks
+from losslib.kernels.scratch import take
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 from losslib.softmax import softplus
 
-_ROWS = 128  # of a block
-_FAR = 1e30
-_LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
-
-
-class _Sorted:
-    """Rows (N, D) sorted by label, and what pulls on them."""
-
-    def __init__(self, x: Tensor, labels: Tensor, loss: Any, wanted: bool) -> None:
-        self.labels, self.order = labels.to(torch.int64).sort(stable=True)
-        out = take(*x.shape, dtype=x.dtype)
-        self.rows = Rows(torch.index_select(x, 0, self.order, out=out), loss.distance)
-        self.unit = self.rows.unit
-        self.pulls = take(*x.shape, dtype=x.dtype).zero_() if wanted else None
-
-    def gradient(self, factor: float) -> Tensor | None:
-        """The gradient by the rows in their own order: the pulls times a factor."""
-        if self.pulls is None:
-            return None
-        place = torch.empty_like(self.order)
-        place[self.order] = torch.arange(len(place))
-        return self.rows.back(self.pulls.mul_(factor)).index_select(0, place)
-
-
-@dataclass
-class Part:
-    """A block of rows: its logits, the band of its positives among the columns, and counts of each row.
-
-    logits: (b, R), a batch's own places far below everything. same: 1 where a row and a column of the band
-    are of one class, an own place included; positive: the same without own places.
-    """
-
-    logits: Tensor
-    band: slice
-    same: Tensor
-    positive: Tensor
-    positives: Tensor
-    has_negatives: Tensor
-    own: slice | None = None  # the columns of a batch's own places
-
-    def exponentials(self) -> tuple[Tensor, Tensor]:
-        """Each row's largest logit (b, 1), and in the logits' place the exponentials off it."""
-        largest = self.logits.amax(1, keepdim=True)
-        return largest, self.logits.sub_(largest).clamp_(min=_LEAST, max=0.0).exp_()
-
-
-OfPart = Callable[[Any, Part], tuple[Tensor, Tensor]]
+OfPart = Callable[[Part], tuple[Tensor, Tensor, Tensor]]  # values, how many they are, slope by the values
 
 
 def sup_con(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
     """SupConLoss."""
-    return _run(loss, x, batch, needs, _sup_con, of_rows=True)
+    scale, above = _sign(loss) / loss.temperature, type(loss.reducer) is AvgNonZeroReducer
+
+    def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        present = (part.positives > 0).to(part.same.dtype)
+        counts = part.positives.clamp_min(1)
+        logits = part.scaled(scale)
+        mean = (logits[:, part.band] * part.positive).sum(1) / counts
+        if part.own is not None:
+            logits[:, part.own].fill_diagonal_(-FAR)
+        largest, share = _exponentials(logits)
+        if part.own is not None:
+            share[:, part.own].fill_diagonal_(0)
+        sums = share.sum(1)
+        values = torch.where(present > 0, sums.log() + largest.squeeze(1) - mean, 0.0)
+        weight = present
+        if above:
+            values = values.relu_()
+            weight = values.sign()
+        share.mul_((weight / sums.clamp_min(1e-37)).mul_(scale).unsqueeze(1))
+        share[:, part.band].sub_(part.positive * (weight / counts).mul_(scale).unsqueeze(1))
+        return values, present, share
+
+    return _reduced(loss, x, batch, needs, of)
 
 
 def nt_xent(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
     """NTXentLoss."""
-    return _run(loss, x, batch, needs, _nt_xent, of_rows=False)
+    scale = _sign(loss) / loss.temperature
+
+    def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        near = part.near(scale)
+        highest, sums, share = _of_negatives(part, part.scaled(scale))
+        excess = near.neg_().add_(highest)
+        values = softplus(excess).mul_(part.positive)
+        chance = excess.sigmoid_().mul_(part.positive).mul_(scale)
+        share.mul_(chance.sum(1, keepdim=True) / sums)
+        share[:, part.band].sub_(chance)
+        return values, part.positives, share
+
+    return _reduced(loss, x, batch, needs, of)
 
 
 def decoupled(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
-    """DecoupledContrastiveLoss without sigma."""
-    return _run(loss, x, batch, needs, _decoupled, of_rows=False, with_negatives=True)
+    """DecoupledContrastiveLoss, with and without sigma."""
+    scale = _sign(loss) / loss.temperature
+    blocks = RowBlocks(loss, x, batch, needs)
+    weights = None if loss.sigma is None else _weights_of(loss, blocks)
+
+    def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        some = (part.negatives > 0).to(part.same.dtype)
+        kept = part.positives * some
+        near = part.near(scale)
+        highest, sums, share = _of_negatives(part, part.scaled(scale))
+        if weights is None:
+            pull, slope = near.mul_(part.positive), part.positive * (some * scale).unsqueeze(1)
+        else:
+            near.div_(loss.sigma / loss.temperature)
+            pull, slope = weights.of(near, part.positive, some)
+            slope.mul_(_sign(loss))
+        values = torch.where(kept > 0, highest.squeeze(1) * kept - pull.sum(1), 0.0)
+        share.mul_((kept / sums.squeeze(1)).mul_(scale).unsqueeze(1))
+        share[:, part.band].sub_(slope)
+        return values, kept, share
+
+    return _reduced(loss, x, batch, needs, of, blocks)
 
 
-def _run(
+def _weights_of(loss: Any, blocks: RowBlocks) -> Weights:
+    """The first pass: what the weights of all positive pairs share."""
+    weights = Weights(loss)
+    for part in blocks.parts(band_alone=True):
+        some = (part.negatives > 0).to(part.same.dtype)
+        weights.add(part.near(_sign(loss) / loss.sigma), part.positive, some)
+    return weights
+
+
+class Weights:
+    """DecoupledContrastiveLoss's weights 2 - M softmax(s / sigma) of the M positive pairs of a batch.
+
+    They share one mean, with a gradient of its own: it takes a pass over the positives beforehand.
+    """
+
+    def __init__(self, loss: Any) -> None:
+        self.sigma, self.temperature = loss.sigma, loss.temperature
+        self.number, self.largest, self.total, self.carried = 0.0, -FAR, 0.0, 0.0
+
+    def add(self, logits: Tensor, positive: Tensor, kept: Tensor) -> None:
+        """Count some positives: logits s / sigma and their mask (b, w), and which rows (b,) take part."""
+        if not logits.numel():
+            return
+        largest = torch.addcmul(logits, positive - 1, positive.new_full((), FAR)).amax().item()
+        if largest <= -FAR / 2:
+            return
+        if largest > self.largest:
+            factor = torch.tensor(self.largest - largest, dtype=torch.float64).exp().item()
+            self.largest, self.total, self.carried = largest, self.total * factor, self.carried * factor
+        share = (logits - self.largest).clamp_(LEAST, 0.0).exp_().mul_(positive)
+        self.number += float(positive.sum(1).double().sum())
+        self.total += float(share.sum(dtype=torch.float64))
+        self.carried += float((share * logits).sum(1).double() @ kept.double())
+
+    def of(self, logits: Tensor, positive: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+        """The pull w s / tau of these positives, 0 for rows that take no part, and its slope by s."""
+        over = 1 / max(self.total, 1e-300)
+        chance = (logits - self.largest).clamp_(LEAST, 0.0).exp_().mul_(positive).mul_(self.number * over)
+        taken = positive * kept.unsqueeze(1)
+        weight = torch.rsub(chance, 2).mul_(taken)
+        pull = weight * logits
+        mean = self.carried * over
+        by_weight = chance.mul_((logits * taken).sub_(mean))
+        return pull.mul_(self.sigma / self.temperature), weight.sub_(by_weight).div_(self.temperature)
+
+
+def multi_similarity(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
+    """MultiSimilarityLoss."""
+    sign = _sign(loss)
+
+    def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        near = part.near(-sign * loss.alpha, loss.base)
+        pull, by_near = _log1p_sums(near.sub_(1 - part.positive, alpha=2 * FAR))
+        logits = part.scaled(sign * loss.beta, loss.base)
+        logits[:, part.band].sub_(part.same, alpha=2 * FAR)
+        push, slope = _log1p_sums(logits)
+        present = (part.positives + part.negatives > 0).to(part.same.dtype)
+        values = (pull.div_(loss.alpha) + push.div_(loss.beta)) * present
+        slope[:, part.band].mul_(1 - part.same).sub_(by_near.mul_(part.positive))
+        return values, present, slope.mul_(sign)
+
+    return _reduced(loss, x, batch, needs, of)
+
+
+def circle(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
+    """CircleLoss, the weights of the pairs taken as constants."""
+    m, gamma = loss.margin, loss.gamma
+    above = type(loss.reducer) is AvgNonZeroReducer
+
+    def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        near = part.near(1.0)
+        to_one = (1 + m - near).clamp_min_(0)
+        near = torch.rsub(near, 1 - m).mul_(to_one).mul_(gamma).sub_(1 - part.positive, alpha=2 * FAR)
+        to_none = torch.add(part.values, m, out=take(*part.values.shape, dtype=near.dtype)).clamp_min_(0)
+        pushes = part.values.sub_(m).mul_(to_none).mul_(gamma)
+        pushes[:, part.band].sub_(part.same, alpha=2 * FAR)
+        (most, pull), (highest, push) = _exponentials(near), _exponentials(pushes)
+        pull.mul_(part.positive)
+        push[:, part.band].mul_(1 - part.same)
+        sums = pull.sum(1, keepdim=True), push.sum(1, keepdim=True)
+        present = ((part.positives > 0) & (part.negatives > 0)).to(near.dtype).unsqueeze(1)
+        logits = torch.where(present > 0, sums[0].log() + most + sums[1].log() + highest, 0.0)
+        values = softplus(logits) * present
+        weight = logits.sigmoid_().mul_(values.sign() if above else present).mul_(gamma)
+        push.mul_(to_none).mul_(weight / sums[1].clamp_min(1e-37))
+        push[:, part.band].sub_(pull.mul_(to_one).mul_(weight / sums[0].clamp_min(1e-37)))
+        return values.squeeze(1), present, push
+
+    return _reduced(loss, x, batch, needs, of)
+
+
+def nca(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
+    """NCALoss."""
+    return _right_against_wrong(loss, x, batch, needs, loss.softmax_scale, own=False)
+
+
+def instance(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
+    """InstanceLoss: without references a row itself is among its right ones."""
+    return _right_against_wrong(loss, x, batch, needs, loss.gamma, own=x.references is None)
+
+
+def _right_against_wrong(
+    loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...], scale: float, own: bool
+) -> Found:
+    """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one."""
+    scale *= _sign(loss)
+    above = type(loss.reducer) is AvgNonZeroReducer
+    # a softmax does not see small distances, whose squares are off by the rounding of 1 at most
+    blocks = RowBlocks(loss, x, batch, needs, near=getattr(loss.distance, "power", 1) == 1)
+
+    def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        right = part.same if own else part.positive
+        most, pull = _exponentials(part.near(scale).sub_(1 - right, alpha=2 * FAR))
+        pull.mul_(right)
+        sums = pull.sum(1, keepdim=True)
+        present = (part.positives + int(own) > 0).to(pull.dtype).unsqueeze(1)
+        highest, of_wrong, push = _of_negatives(part, part.scaled(scale))
+        excess = torch.where(present > 0, highest - (sums.log() + most), -FAR)
+        values = softplus(excess)
+        weight = excess.sigmoid_().mul_(values.sign() if above else 1.0).mul_(scale)
+        if own and blocks.x.rows.normalised:  # a unit row's similarity to itself does not change
+            pull.diagonal(part.here.start - part.band.start).zero_()
+        push.mul_(weight / of_wrong)
+        push[:, part.band].sub_(pull.mul_(weight / sums.clamp_min(1e-37)))
+        return values.squeeze(1), present, push
+
+    return _reduced(loss, x, batch, needs, of, blocks)
+
+
+def _sign(loss: Any) -> float:
+    return 1.0 if loss.distance.is_inverted else -1.0
+
+
+def _exponentials(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row's largest logit (b, 1), 0 for a row of none; in the logits' place the exponentials off it."""
+    if not logits.shape[1]:
+        return logits.new_zeros(len(logits), 1), logits
+    largest = logits.amax(1, keepdim=True)
+    return largest, logits.sub_(largest).clamp_(min=LEAST, max=0.0).exp_()
+
+
+def _of_negatives(part: Part, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-sum-exp over the negatives (b, 1), far below everything without any; their sums of exponentials
+    (b, 1), 1 without any; in the logits' place the exponentials."""
+    logits[:, part.band].sub_(part.same, alpha=2 * FAR)
+    largest, share = _exponentials(logits)
+    share[:, part.band].mul_(1 - part.same)
+    some = (part.negatives > 0).to(share.dtype).unsqueeze(1)
+    sums = share.sum(1, keepdim=True) + (1 - some)
+    return torch.where(some > 0, sums.log() + largest, -FAR), sums, share
+
+
+def _log1p_sums(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """log(1 + sum of exp) of each row (b,), and in the logits' place its derivative by each of them.
+
+    Entries far below everything do not count, but have a derivative of next to nothing.
+    """
+    if not logits.shape[1]:
+        return logits.new_zeros(len(logits)), logits
+    largest = logits.amax(1, keepdim=True).clamp_min_(0)
+    below = logits.sub_(largest).clamp_(min=LEAST, max=0.0)
+    share = below.exp_()
+    beyond = share.sum(1, keepdim=True).add_(torch.expm1(-largest))  # e^-m + sum, less 1
+    return (beyond.log1p() + largest).squeeze(1), share.div_(beyond.add_(1))
+
+
+def _reduced(
     loss: Any,
     given: Inputs,
     batch: Batch,
     needs: tuple[bool, ...],
     of: OfPart,
-    of_rows: bool,
-    with_negatives: bool = False,
+    blocks: RowBlocks | None = None,
 ) -> Found:
-    """The sum of a loss's values over all blocks, reduced, with the gradients.
-
-    of: values, one a row or one a positive of the band, and the slope by the logits, in their place.
-    of_rows: which of both. with_negatives: whether positives of rows without negatives give no value.
-    """
-    assert batch.labels is not None
-    x = _Sorted(given.embeddings, batch.labels, loss, needs[0])
-    y, apart = x, given.references is not None
-    if given.references is not None:
-        assert batch.ref_labels is not None
-        y = _Sorted(given.references, batch.ref_labels, loss, needs[1])
-    first = torch.searchsorted(y.labels, x.labels)
-    last = torch.searchsorted(y.labels, x.labels, right=True)
-    columns = torch.searchsorted(y.labels, y.labels).to(x.unit.dtype)  # one number a class
-    sizes = last - first
-    own = torch.where(sizes > 0, first, -1).to(x.unit.dtype)
-    starts, ends, scale = first.tolist(), last.tolist(), 1 / loss.temperature
-    logits, total, above, number = take(_ROWS * len(y.unit), dtype=x.unit.dtype), 0.0, 0.0, 0.0
-    for start in range(0, len(x.unit), _ROWS):
-        stop = min(start + _ROWS, len(x.unit))
-        here, band = slice(start, stop), slice(starts[start], ends[stop - 1])
-        with lease():  # of what one block needs
-            part = _part(x.unit[here], y.unit, scale, logits, band, own[here], columns, sizes[here])
-            if not apart:
-                _without_itself(part, start)
-            values, slope = of(loss, part)
-            total += float(values.sum(dtype=torch.float64))
-            above += float(torch.count_nonzero(values))
-            counted = part.positives * part.has_negatives if with_negatives else part.positives
-            number += float(torch.count_nonzero(counted) if of_rows else counted.double().sum())
-            if x.pulls is not None:
-                x.pulls[here].addmm_(slope, y.unit)
-            if y.pulls is not None:
-                y.pulls.addmm_(slope.t(), x.unit[here])
+    """The sum of a loss's values over all blocks, reduced, with the gradients."""
+    blocks = RowBlocks(loss, given, batch, needs) if blocks is None else blocks
+    total, above, number = 0.0, 0.0, 0.0
+    for part in blocks.parts():
+        values, counts, slope = of(part)
+        total += float(values.sum(dtype=torch.float64))
+        above += float(torch.count_nonzero(values))
+        number += float(counts.sum(dtype=torch.float64))
+        if any(needs):
+            blocks.pull(part, slope)
     each = 1.0
     if type(loss.reducer) is not SumReducer:
         each = 1 / max(above if type(loss.reducer) is AvgNonZeroReducer else number, 1.0)
     value = given.embeddings.new_tensor(total * each)
     if not any(needs):
         return Found(value)
-    by_x = x.gradient(each * scale)
-    return Found(value, by_x, y.gradient(each * scale) if apart else None)
-
-
-def _part(
-    rows: Tensor,
-    others: Tensor,
-    scale: float,
-    out: Tensor,
-    band: slice,
-    own: Tensor,
-    columns: Tensor,
-    sizes: Tensor,
-) -> Part:
-    logits = out[: len(rows) * len(others)].view(len(rows), len(others))
-    torch.mm(rows, others.t(), out=logits).mul_(scale)
-    width = max(band.stop - band.start, 0)
-    same = take(len(rows), width, dtype=rows.dtype)
-    torch.eq(own.unsqueeze(1), columns[band], out=same)
-    positives = sizes.to(rows.dtype)
-    return Part(logits, band, same, same, positives, (len(others) > sizes).to(rows.dtype))
-
-
-def _without_itself(part: Part, start: int) -> None:
-    """A batch's rows are no pairs of themselves."""
-    size = len(part.logits)
-    part.own = slice(start, start + size)
-    part.logits[:, part.own].fill_diagonal_(-_FAR)
-    part.positive = part.same.clone()
-    part.positive.diagonal(start - part.band.start).zero_()
-    part.positives = part.positives - 1
-
-
-def _sup_con(loss: Any, part: Part) -> tuple[Tensor, Tensor]:
-    present = (part.positives > 0).to(part.same.dtype)
-    counts = part.positives.clamp_min(1)
-    mean = (part.logits[:, part.band] * part.positive).sum(1) / counts
-    largest, share = part.exponentials()
-    if part.own is not None:
-        share[:, part.own].fill_diagonal_(0)
-    sums = share.sum(1)
-    values = torch.where(present > 0, sums.log() + largest.squeeze(1) - mean, 0.0)
-    if type(loss.reducer) is AvgNonZeroReducer:
-        values = values.relu_()
-        present = values.sign()
-    share.mul_((present / sums.clamp_min(1e-37)).unsqueeze(1))
-    share[:, part.band].sub_(part.positive * (present / counts).unsqueeze(1))
-    return values, share
-
-
-def _negatives(part: Part) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The band's logits; log-sum-exp over the negatives (b, 1), far below everything without any; their sums
-    of exponentials (b, 1), 1 without any; the exponentials."""
-    near = part.logits[:, part.band].clone()
-    part.logits[:, part.band].sub_(part.same, alpha=2 * _FAR)
-    largest, share = part.exponentials()
-    share[:, part.band].mul_(1 - part.same)
-    some = part.has_negatives.unsqueeze(1)
-    sums = share.sum(1, keepdim=True) + (1 - some)
-    return near, torch.where(some > 0, sums.log() + largest, -_FAR), sums, share
-
-
-def _nt_xent(loss: Any, part: Part) -> tuple[Tensor, Tensor]:
-    near, highest, sums, share = _negatives(part)
-    excess = highest - near
-    # an own place's logit is far below everything: it is no value
-    values = softplus(excess.clamp_(max=_FAR / 2)).mul_(part.positive)
-    chance = excess.sigmoid_().mul_(part.positive)
-    share.mul_(chance.sum(1, keepdim=True) / sums)
-    share[:, part.band].sub_(chance)
-    return values, share
-
-
-def _decoupled(loss: Any, part: Part) -> tuple[Tensor, Tensor]:
-    near, highest, sums, share = _negatives(part)
-    kept = part.positives * part.has_negatives
-    values = torch.where(kept > 0, highest.squeeze(1) * kept - (near * part.positive).sum(1), 0.0)
-    share.mul_((kept / sums.squeeze(1)).unsqueeze(1))
-    share[:, part.band].sub_(part.positive * part.has_negatives.unsqueeze(1))
-    return values, share
+    return Found(value, *blocks.gradients([each]))

@@ -68,7 +68,7 @@ class Kernel:
     own: what the dense form gets besides values and masks.
     takes_references: whether the references may be a set of their own.
     by_rows: in blocks of whole rows, (loss, inputs, batch, needs) -> Found, where `blocked` cannot be.
-    unfit_by_rows: why the options have no such form.
+    unfit_by_rows: why the options have no such form; None where the distance and the reducer alone tell.
     """
 
     dense: Callable[..., Any] | None
@@ -79,7 +79,7 @@ class Kernel:
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
     takes_references: bool = True
     by_rows: Callable[..., Any] | None = None
-    unfit_by_rows: Callable[[Any], str] = lambda loss: ""
+    unfit_by_rows: Callable[[Any], str] | None = None
 
 
 def choose(loss: Any, here: Situation) -> Choice:
@@ -101,7 +101,7 @@ def choose(loss: Any, here: Situation) -> Choice:
     )
     where = unfit or _unblocked(loss, kernel, here)
     if unfit or (where and many and not _not_by_rows(loss, kernel, here)):
-        form, why = "rows", f"in blocks of whole rows each row is off its own largest logit; {where}"
+        form, why = "rows", f"blocks of whole rows need memory linear in them; {where}"
     elif where:
         form, why = "dense", f"value and gradient come from the distance matrix in one pass; {where}"
     return Choice(form, why)
@@ -141,7 +141,7 @@ def _not_by_rows(loss: Any, kernel: Kernel, here: Situation) -> bool:
     """Whether blocks of whole rows are not possible."""
     if kernel.by_rows is None or here.device != "cpu" or not here.values_known or not here.labelled:
         return True
-    return not loss.distance.is_inverted or bool(_parts(loss) or kernel.unfit_by_rows(loss))
+    return bool((kernel.unfit_by_rows or _parts)(loss))
 
 
 def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
@@ -190,10 +190,8 @@ def _softmax(*scales: str, inverse: bool = False) -> Callable[[Any], str]:
     return unfit
 
 
-def _one_mean(loss: Any) -> str:
-    if loss.sigma is not None:
-        return "with sigma its weights share one mean"
-    return "its terms may be negative" if type(loss.reducer) is AvgNonZeroReducer else ""
+def _not_negative(loss: Any) -> str:
+    return "its terms may be negative" if type(loss.reducer) is AvgNonZeroReducer else _parts(loss)
 
 
 def _no_avg_non_zero(loss: Any) -> str:
@@ -253,6 +251,15 @@ def _bounded(span: Callable[[Any], float]) -> Callable[[Any], str]:
     return unblocked
 
 
+def _nca(loss: Any) -> str:
+    if loss.distance.is_inverted:
+        return _bounded(lambda loss: 2 * loss.softmax_scale)(loss)
+    if loss.distance.power != 2:
+        return "blocks take cosines and squared distances"
+    span = 4 * loss.softmax_scale
+    return "" if span <= SPAN else f"its logits span {span:.3g}, more than {SPAN:g}"
+
+
 def _decoupled(loss: Any) -> str:
     if loss.sigma is not None:
         return "with sigma its weights share one mean"
@@ -309,26 +316,31 @@ def _table() -> dict[type, Kernel]:
             in_blocks.decoupled,
             _decoupled,
             by_rows=by_rows.decoupled,
-            unfit_by_rows=_one_mean,
+            unfit_by_rows=_not_negative,
         ),
         losses.MultiSimilarityLoss: Kernel(
             softmax.multi_similarity,
             _softmax("alpha", "beta"),
             in_blocks.multi_similarity,
             _bounded(_multi_similarity),
+            by_rows=by_rows.multi_similarity,
         ),
-        losses.CircleLoss: Kernel(softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle)),
+        losses.CircleLoss: Kernel(
+            softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle), by_rows=by_rows.circle
+        ),
         losses.NCALoss: Kernel(
             dense_right_wrong.nca,
             _softmax("softmax_scale"),
             blocked_right_wrong.nca,
-            _bounded(lambda loss: 2 * loss.softmax_scale),
+            _nca,
+            by_rows=by_rows.nca,
         ),
         losses.InstanceLoss: Kernel(
             dense_right_wrong.instance,
             _softmax("gamma"),
             blocked_right_wrong.instance,
             _bounded(lambda loss: loss.gamma),
+            by_rows=by_rows.instance,
         ),
         losses.GeneralizedLiftedStructureLoss: Kernel(dense_further.generalized_lifted, _softmax()),
         losses.AngularLoss: Kernel(

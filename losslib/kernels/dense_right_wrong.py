@@ -13,7 +13,7 @@ from losslib.kernels.masks import Masks
 from losslib.softmax import softplus
 
 # Exponentials from e^-45 to e^40 instead of up to 1, and slopes times `lift`, are ordinary numbers, and so
-# are their products and what divides by them: subnormal numbers are slow, and beyond the largest there is none.
+# are their products and what divides by them: subnormal numbers are slow, and the largest has an end.
 RAISED = 40.0
 
 

@@ -203,15 +203,29 @@ def test_triplets_of_few_and_of_many_positives(number: int, distance: distances.
         torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["SupConLoss", "NTXentLoss", "DecoupledContrastiveLoss"])
-@pytest.mark.parametrize("temperature", [0.005, 0.5])
-def test_rows_off_their_own_largest_logit_in_single_precision(name: str, temperature: float) -> None:
+STEEP: list[tuple[str, dict[str, Any]]] = [
+    ("SupConLoss", {"temperature": 0.005}),
+    ("NTXentLoss", {"temperature": 0.005}),
+    ("DecoupledContrastiveLoss", {"temperature": 0.005}),
+    ("DecoupledContrastiveLoss", {"temperature": 0.005, "sigma": 0.02}),
+    ("MultiSimilarityLoss", {"alpha": 100, "beta": 400}),
+    ("CircleLoss", {"gamma": 256}),
+    ("NCALoss", {"softmax_scale": 60}),
+    ("InstanceLoss", {"gamma": 90}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), STEEP, ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize("steep", [True, False])
+def test_rows_off_their_own_largest_logit_in_single_precision(
+    name: str, options: dict[str, Any], steep: bool
+) -> None:
     x, y = rows(400, 1, 64), classes(400, 7)
     references = rows(900, 2, 64), classes(900, 9, 1) - 1
     for given in ((x, y), (x, y, None, *references)):
-        if len(given) == 2 and temperature > 0.1:
+        if len(given) == 2 and not steep:
             continue  # which the symmetric blocks do
-        loss = made(name, {"temperature": temperature})
+        loss = made(name, options if steep else {"sigma": 0.5} if "sigma" in options else {})
         assert explain(loss, 400, None if len(given) == 2 else 900).startswith(f"{name}: rows form")
         exact = call(loss, *given)
         single = call(
