@@ -15,6 +15,9 @@ from lab.neighbours import Neighbourhoods
 from lab.percent import percent
 from losslib.types import Mark
 
+COARSE = 0.2  # share of pairs of pairs in one bin from which on bounds are said, not their middle
+UNTOLD = 0.9
+
 
 def map_words(classes: NDArray[np.integer[Any]], names: Sequence[str], standing: Standing | None) -> str:
     """How many points, how tight the classes are, and how many points are nearer to another class's mean."""
@@ -70,10 +73,7 @@ def distances_words(histogram: Histogram, marks: Sequence[Mark], inverted: bool)
         return "There are no pairs to measure."
     text = f"{', '.join(said)} ({'larger' if inverted else 'smaller'} is closer)."
     if positive.sum() and negative.sum():
-        share = closer_share(positive, negative, inverted)
-        text += (
-            f" A positive pair is closer than a negative one in {percent(share)} of cases (chance is 50 %)."
-        )
+        text += closer_words(*closer_share(positive, negative, inverted))
     lines = [f"{mark.label} {mark.value:.3g}" for mark in marks if math.isfinite(mark.value)]
     return f"{text} Drawn: {', '.join(lines)}." if lines else text
 
@@ -86,14 +86,28 @@ def median(histogram: Histogram, counts: NDArray[np.floating[Any]]) -> float:
     return float(histogram.low + width * (place + (half - before[place]) / counts[place]))
 
 
+def closer_words(least: float, most: float) -> str:
+    """In how many cases a positive pair is closer than a negative one, as far as bins tell."""
+    if most - least > UNTOLD:
+        return " Positive and negative pairs share a bin, which cannot tell which are closer."
+    coarse = most - least > COARSE
+    share = f"{percent(least, 0)} to {percent(most, 0)}" if coarse else percent((least + most) / 2)
+    return f" A positive pair is closer than a negative one in {share} of cases (chance is 50 %)."
+
+
 def closer_share(
     positive: NDArray[np.floating[Any]], negative: NDArray[np.floating[Any]], inverted: bool
-) -> float:
-    """Probability that a positive pair is closer than a negative one; pairs of one bin count half."""
+) -> tuple[float, float]:
+    """Bounds of the probability that a positive pair is closer than a negative one.
+
+    A positive and a negative pair of one bin: farther for the lower bound, closer for the upper one.
+    """
     if inverted:
         positive, negative = positive[::-1], negative[::-1]
     further = negative.sum() - negative.cumsum()
-    return float((positive * (further + negative / 2)).sum() / positive.sum() / negative.sum())
+    every = positive.sum() * negative.sum()
+    least = float((positive * further).sum() / every)
+    return least, least + float((positive * negative).sum() / every)
 
 
 def curves_words(curves: Mapping[str, NDArray[np.floating[Any]]], step: int, chance: float) -> str:

@@ -116,6 +116,11 @@ def test_words_of_distances_are_those_of_the_pairs_in_the_bins() -> None:
     assert f"in {100 * (2 * 4 + 2 * 3.5) / 16:.1f} % of cases" in said
     assert said.endswith("Drawn: negative margin 1.5.")
     assert "in 6.2 % of cases" in distances_words(histogram, (), True)
+    # of 4 x 4 pairs of pairs 4 are told apart (2 of each order), 4 + 4 lie in one bin
+    shared = Histogram(0.0, 2.0, np.array([2, 2]), np.array([2, 2]))
+    assert "in 25 % to 75 % of cases" in distances_words(shared, (), False)
+    collapsed = Histogram(0.0, 2.0, np.array([0, 9]), np.array([0, 9]))
+    assert "share a bin, which cannot tell which are closer" in distances_words(collapsed, (), False)
     assert (
         distances_words(Histogram(0, 1, np.zeros(3), np.zeros(3)), (), False)
         == "There are no pairs to measure."
