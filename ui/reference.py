@@ -23,7 +23,7 @@ STYLE = """
 .st-key-reference-list { max-height: 70rem; overflow-y: auto; }
 .st-key-reference-list button { text-align: left; justify-content: flex-start; }
 .st-key-reference-shown table { display: block; overflow-x: auto; }
-.st-key-reference-shown td:last-child { min-width: 15rem; }
+.st-key-reference-shown td:last-child { min-width: 11rem; }
 @media (max-width: 640px) {
   .st-key-reference-list { max-height: 16rem; }
   .st-key-reference-shown :is(table, tbody, tr, td) { display: block; border: 0; min-width: 0 !important; }

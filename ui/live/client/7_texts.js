@@ -35,7 +35,7 @@ function drawTexts(panel, frame, at, moment) {
   setText(panel.find("loss-summary"), "Loss " + losses.map(lossAt).join(", ") + ".");
   const precise = latestKnown(panel.frames, "map_at_r", at);
   setText(panel.find("quality-summary"), "On " + hello.quality_on + ": recall@1 " + percent(frame.recall_at_1) +
-    ", MAP@R " + percent(precise) + "; chance is " + percent(hello.chance) + ".");
+    " (chance is " + percent(hello.chance) + "), MAP@R " + percent(precise) + ".");
   setText(panel.find("pairs-summary"), pairsSummary(frame, hello));
   panel.find("heat-view").hidden = !frame.rows;
   panel.find("heat-row").hidden = hello.pairwise === false;
