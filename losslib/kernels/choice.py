@@ -24,6 +24,7 @@ from losslib.kernels import (
     dense_right_wrong,
     dense_softmax,
     first_pairs,
+    hinges_by_rows,
     is_plain,
     proxies,
     reduce,
@@ -294,12 +295,27 @@ def _table() -> dict[type, Kernel]:
     by_temperature = _softmax("temperature", inverse=True)
     spans_two = _bounded(_by_temperature)
     return {
-        losses.ContrastiveLoss: Kernel(hinges.contrastive, _parts, blocked_hinges.contrastive, _unsquared),
+        losses.ContrastiveLoss: Kernel(
+            hinges.contrastive,
+            _parts,
+            blocked_hinges.contrastive,
+            _unsquared,
+            by_rows=hinges_by_rows.contrastive,
+        ),
         losses.ThresholdConsistentMarginLoss: Kernel(
-            hinges.threshold_consistent, _parts, blocked_hinges.threshold_consistent
+            hinges.threshold_consistent,
+            _parts,
+            blocked_hinges.threshold_consistent,
+            by_rows=hinges_by_rows.threshold_consistent,
         ),
         losses.MarginLoss: Kernel(
-            hinges.margin, _margin, blocked_hinges.margin, _one_boundary, own=_beta_of_anchors
+            hinges.margin,
+            _margin,
+            blocked_hinges.margin,
+            _one_boundary,
+            own=_beta_of_anchors,
+            by_rows=hinges_by_rows.margin,
+            unfit_by_rows=_margin,
         ),
         losses.TripletMarginLoss: Kernel(
             hinges.triplets, _triplets, blocked_triplets.triplets, _one_power, blocked_from=80
