@@ -19,6 +19,7 @@ from lab.metrics import alignment_of_pairs, as_measured, collapse, quality, qual
 from lab.probe_pairs import Pairs, sample_pairs, sample_pairs_within, sample_view_pairs
 from lab.projections import project
 from lab.retrieval import positives_within
+from lab.shared import drawn_once
 
 MAX_POINTS = 5_000
 MAX_VIEWS = 1_000  # samples of which two views are compared
@@ -64,29 +65,18 @@ class Probe:
         self.index = (data.held_out if held_out else data.train)[:MAX_POINTS]
         labels = data.truth[self.index]
         self.labels = torch.from_numpy(labels)
-        self.view_inputs: Tensor | None = None
         self.delta = delta
         self.values: Tensor | None = None
         self.previous: Tensor | None = None
         self.range: tuple[float, float] | None = None
-        each = min(MAX_PAIRS // 2, max(MIN_PAIRS // 2, PAIR_ENTRIES // dim))
-        rng = np.random.default_rng([seed, 2])
-        shares = np.bincount(labels) / max(len(labels), 1)
-        self.chance = float((shares**2).sum())
-        sample: Callable[[bool], Pairs] = lambda side: sample_pairs(labels, side, each, rng)  # noqa: E731
+        sampled = drawn_once(
+            data,
+            (held_out, seed, dim, pairing, delta),
+            lambda: sample(data, self.index, seed, dim, pairing, delta),
+        )
+        self.chance, self.pairs, self.view_inputs = sampled
         if pairing == "continuous" and data.continuous is not None:
-            values = data.continuous[self.index]
-            self.values = torch.from_numpy(values)
-            self.chance = float(positives_within(values, delta).mean() / max(len(values) - 1, 1))
-            sample = lambda side: sample_pairs_within(values, delta, side, each, rng)  # noqa: E731
-        elif pairing == "views":
-            self.view_inputs = fixed_views(data, self.index[:MAX_VIEWS], seed)
-            count = len(self.view_inputs) // 2
-            sample = lambda side: sample_view_pairs(count, side, each, rng)  # noqa: E731
-        self.pairs = [
-            (torch.from_numpy(anchors), torch.from_numpy(others))
-            for anchors, others in (sample(side) for side in (True, False))
-        ]
+            self.values = torch.from_numpy(data.continuous[self.index])
 
     def look(
         self, embeddings: Tensor, loss: nn.Module, with_map: bool, views: Tensor | None = None
@@ -172,6 +162,39 @@ class Probe:
             high = max(before[1], rounded_up(min(most, FAR)))
         self.range = (low, high if high > low else low + 1.0)
         return self.range
+
+
+class Sampled(NamedTuple):
+    """What probes of the same data have in common: chance, pairs of either side, inputs of views."""
+
+    chance: float
+    pairs: list[tuple[Tensor, Tensor]]
+    view_inputs: Tensor | None
+
+
+def sample(
+    data: Dataset, index: NDArray[np.int64], seed: int, dim: int, pairing: str, delta: float
+) -> Sampled:
+    """Which pairs of the points (N,) the histograms compare, by the rule of pairing."""
+    labels = data.truth[index]
+    each = min(MAX_PAIRS // 2, max(MIN_PAIRS // 2, PAIR_ENTRIES // dim))
+    rng = np.random.default_rng([seed, 2])
+    shares = np.bincount(labels) / max(len(labels), 1)
+    chance, views = float((shares**2).sum()), None
+    of_side: Callable[[bool], Pairs] = lambda side: sample_pairs(labels, side, each, rng)  # noqa: E731
+    if pairing == "continuous" and data.continuous is not None:
+        values = data.continuous[index]
+        chance = float(positives_within(values, delta).mean() / max(len(values) - 1, 1))
+        of_side = lambda side: sample_pairs_within(values, delta, side, each, rng)  # noqa: E731
+    elif pairing == "views":
+        views = fixed_views(data, index[:MAX_VIEWS], seed)
+        count = len(views) // 2
+        of_side = lambda side: sample_view_pairs(count, side, each, rng)  # noqa: E731
+    pairs = [
+        (torch.from_numpy(anchors), torch.from_numpy(others))
+        for anchors, others in (of_side(side) for side in (True, False))
+    ]
+    return Sampled(chance, pairs, views)
 
 
 def fixed_views(data: Dataset, index: NDArray[np.int64], seed: int) -> Tensor:

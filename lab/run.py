@@ -16,6 +16,7 @@ import datasets
 from lab.batchview import BatchLook, look_at_batch
 from lab.config import LEARNING_RATE, Event, RunConfig, check_event
 from lab.devices import one_thread, resolve_device
+from lab.first_look import first_look
 from lab.frame import Frame, Glance
 from lab.pairing import class_refusal
 from lab.phases import PHASES, OneStep
@@ -29,6 +30,7 @@ from losslib.types import Mark
 
 if TYPE_CHECKING:
     from lab.checkpoints import Checkpoint
+    from lab.probe import Snapshot
 
 MAP_EVERY = 10
 AT_ONCE = 20  # steps in which a changed option shows what it does
@@ -242,13 +244,17 @@ class Run:
         return look_at_batch(self.trainer.loss, embeddings, paired.labels, paired.index, paired)
 
     def _record(
-        self, step: int, loss: float, norm: float, look: BatchLook, extra: bool = False
+        self, step: int, loss: float, norm: float, seen: BatchLook, extra: bool = False
     ) -> Frame | None:
         """The frame after the update, added to the recording; None when the probe is not finite."""
         with_map = not extra and (self._frames % MAP_EVERY == 0 or step >= self.config.steps)
-        embeddings, views = self._embed_probe()
         regular = self.probe.state
-        snapshot = self.probe.look(embeddings, self.trainer.loss, with_map, views)
+
+        def look() -> Snapshot | None:
+            embeddings, views = self._embed_probe()
+            return self.probe.look(embeddings, self.trainer.loss, with_map, views)
+
+        snapshot = look() if step else first_look(self, look)
         if extra:
             self.probe.state = regular  # the next regular frame is as if this one had not been
         if snapshot is None:
@@ -257,11 +263,11 @@ class Run:
         frame = Frame(
             step=step,
             loss=loss,
-            active_share=look.active_share,
+            active_share=seen.active_share,
             gradient_norm=norm,
             learning_rate=self._rate,
-            batch=look.view,
-            terms=look.terms,
+            batch=seen.view,
+            terms=seen.terms,
             marks=tuple(self.trainer.loss.marks()),
             extra=extra,
             **snapshot._asdict(),

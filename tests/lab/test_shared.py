@@ -1,13 +1,16 @@
 """One copy of the inputs for all runs."""
 
+import gc
 import warnings
+from weakref import ref
 
 import numpy as np
 import torch
 
+import datasets
 from lab.config import RunConfig
 from lab.run import Run
-from lab.shared import KEPT, shared_tensor
+from lab.shared import KEPT, drawn_once, shared_tensor
 
 CPU = torch.device("cpu")
 
@@ -49,3 +52,32 @@ def test_runs_on_the_same_images_share_them_whatever_their_seed() -> None:
     embeddings, labels = runs[1].trainer.embed_batch(rows)
     assert torch.equal(embeddings, expected)
     assert labels.tolist() == runs[1].data.labels[index].tolist()
+
+
+def test_what_is_drawn_of_a_data_set_is_drawn_once_and_goes_with_it() -> None:
+    data = datasets.load("digits", 5)
+    drawn: list[int] = []
+
+    def draw(number: int) -> np.ndarray:
+        drawn.append(number)
+        return np.full(3, number)
+
+    first = drawn_once(data, "a", lambda: draw(1))
+    assert drawn_once(data, "a", lambda: draw(2)) is first
+    assert drawn_once(data, "b", lambda: draw(3)).tolist() == [3, 3, 3]
+    assert drawn_once(datasets.load("digits", 6), "a", lambda: draw(4)).tolist() == [4, 4, 4]
+    assert drawn == [1, 3, 4]
+    for number in range(KEPT):
+        drawn_once(data, number, lambda: draw(0))
+    assert drawn_once(data, "a", lambda: draw(7)).tolist() == [7, 7, 7], "only a few are kept"
+    gone = ref(first)
+    del first
+    gc.collect()
+    assert gone() is None
+
+
+def test_runs_on_the_same_data_compare_the_same_pairs_and_other_widths_fewer() -> None:
+    same = [Run(RunConfig(data="digits", lr=lr)).probe for lr in (0.1, 0.2)]
+    assert same[0].pairs[0][0] is same[1].pairs[0][0]
+    wide = Run(RunConfig(data="digits", dim=128)).probe
+    assert len(wide.pairs[0][0]) < len(same[0].pairs[0][0])
