@@ -109,5 +109,6 @@ class Keeper {
 
 export default function mount({ data }) {
   window.losslabKeeper = window.losslabKeeper || new Keeper();
+  window.losslabScrolling = window.losslabScrolling || new Scrolling();
   window.losslabKeeper.show(data);
 }

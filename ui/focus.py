@@ -10,8 +10,9 @@ TARGET, VIEW, ONCE = "focus target", "focus view", "focus once"
 # It takes no room, and is no gap between two others.
 STYLE = ".st-key-focus { position: absolute; }"
 
+_FILES = [Path(__file__).with_name(name) for name in ("scrolling.js", "focus.js")]
 _COMPONENT = st.components.v2.component(
-    "losslab_focus", js=Path(__file__).with_suffix(".js").read_text("utf-8")
+    "losslab_focus", js="\n".join(file.read_text(encoding="utf-8") for file in _FILES)
 )
 
 

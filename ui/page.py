@@ -31,7 +31,7 @@ STYLE = """
   color: light-dark(#00659e, #56b4e9) !important;
 }
 .js-plotly-plot .main-svg text:not(.hoverlayer *) { fill: currentColor !important; }
-.stCode pre, .stCode pre code { white-space: pre-wrap !important; }
+.stCode pre, .stCode pre code { white-space: pre-wrap !important; overflow-wrap: anywhere !important; }
 .stCode .token { color: light-dark(#005a9e, #7cc4f5) !important; }
 .stCode .token:is(.operator, .punctuation) { color: inherit !important; }
 .stCode .token:is(.number, .boolean, .string) { color: light-dark(#9a4a00, #f5b26b) !important; }
@@ -39,8 +39,13 @@ STYLE = """
 kbd { color: inherit !important; opacity: 0.8 !important; }
 .katex-display { overflow: auto hidden; padding: 0.5rem 4px; }
 .katex-display > .katex { white-space: normal; }
+[data-scrolls]::after {
+  content: "Scrolls sideways, by arrow keys too"; display: block; position: sticky; left: 0; width: max-content;
+  max-width: 100%; font-size: 0.8rem; opacity: 0.8; padding-top: 0.3rem;
+}
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3rem 1rem 2rem; }
+  .katex-display { font-size: 0.85em; }
   [data-testid="stExpandSidebarButton"] { width: auto; }
   [data-testid="stExpandSidebarButton"]::after { content: "Pages and settings"; padding-left: 0.4rem; }
 }

@@ -126,7 +126,7 @@ def heading(cls: type[Any]) -> None:
     focus.target("loss", cls.__name__)
     st.caption(f"`{cls.__name__}`, family {cls.family}")
     st.markdown(cls.summary)
-    st.latex(cls.equation)
+    st.latex(breakable(cls.equation))
     st.markdown(f"Paper: {cls.paper.linked(plain(str(cls.paper)))}")
     settings = train_settings(cls)
     with st.container(horizontal=True):
@@ -158,6 +158,11 @@ def heading(cls: type[Any]) -> None:
         )
     if isinstance(settings, str):
         st.caption(settings)
+
+
+def breakable(equation: str) -> str:
+    """The equation with places where a narrow screen may begin a new line: between its parts."""
+    return equation.replace(r"\quad", r"\quad\allowbreak{}")
 
 
 def train_settings(cls: type[Any]) -> dict[str, str] | str:

@@ -58,8 +58,8 @@ class AngularLoss(PairLoss):
         "https://arxiv.org/abs/1708.01682",
     )
     equation = (
-        r"\log\left[1 + \sum_n \exp\left(4 \tan^2\!\alpha\, (x_a + x_p)^\top x_n"
-        r" - 2 (1 + \tan^2\!\alpha)\, x_a^\top x_p\right)\right]"
+        r"\log\Big[1 + \sum_n \exp\Big(4 \tan^2\!\alpha\, (x_a + x_p)^\top x_n"
+        r" - 2 (1 + \tan^2\!\alpha)\, x_a^\top x_p\Big)\Big]"
     )
     pml = PmlSpelling("AngularLoss")
 

@@ -52,8 +52,8 @@ class CircleLoss(PairLoss):
         "https://arxiv.org/abs/2002.10857",
     )
     equation = (
-        r"\log\left[1 + \sum_n e^{\gamma [s_{an} + m]_+ (s_{an} - m)}"
-        r" \sum_p e^{-\gamma [1 + m - s_{ap}]_+ (s_{ap} - 1 + m)}\right]"
+        r"\log\Big[1 + \sum_n e^{\gamma [s_{an} + m]_+ (s_{an} - m)}"
+        r" \sum_p e^{-\gamma [1 + m - s_{ap}]_+ (s_{ap} - 1 + m)}\Big]"
     )
     pml = PmlSpelling("CircleLoss", {"margin": "m"})
     default_distance = CosineSimilarity

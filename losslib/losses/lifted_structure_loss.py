@@ -51,8 +51,8 @@ class LiftedStructureLoss(PairLoss):
         "https://arxiv.org/abs/1511.06452",
     )
     equation = (
-        r"\frac{1}{2} \left[\log\left(\sum_{n \in N(a)} e^{m_{neg} - d_{an}}"
-        r" + \sum_{n \in N(p)} e^{m_{neg} - d_{pn}}\right) + d_{ap} - m_{pos}\right]_+^2"
+        r"\frac{1}{2} \Big[\log\Big(\sum_{n \in N(a)} e^{m_{neg} - d_{an}}"
+        r" + \sum_{n \in N(p)} e^{m_{neg} - d_{pn}}\Big) + d_{ap} - m_{pos}\Big]_+^2"
     )
     pml = PmlSpelling("LiftedStructureLoss")
 
