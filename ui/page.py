@@ -40,8 +40,8 @@ kbd { color: inherit !important; opacity: 0.8 !important; }
 .katex-display { overflow: auto hidden; padding: 0.5rem 4px; }
 .katex-display > .katex { white-space: normal; }
 [data-scrolls]::after {
-  content: "Scrolls sideways, by arrow keys too"; display: block; position: sticky; left: 0; width: max-content;
-  max-width: 100%; font-size: 0.8rem; opacity: 0.8; padding-top: 0.3rem;
+  content: "Scrolls sideways, by arrow keys too"; display: block; position: sticky; left: 0;
+  width: max-content; max-width: 100%; font-size: 0.8rem; opacity: 0.8; padding-top: 0.3rem;
 }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3rem 1rem 2rem; }
