@@ -39,28 +39,30 @@ def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: boo
     right = torch.zeros_like(wrong)
     if own:
         right = softmax.sorted.rows.squares(softmax.rows).sub_(1).mul_(scale).add_(RAISED).exp_()
-    values, weights, present = torch.zeros_like(wrong), torch.zeros_like(wrong), 0.0
-    for block in softmax.sorted.blocks():
-        with lease():  # of what one block needs
-            place = slice(block.start, block.stop)
-            near, mask = softmax.band(block, scale, RAISED - scale)
-            right[place] += near.exp_().mul_(mask).sum(1)
-            some = (right[place] > 0).to(x.dtype)
-            present += float(some.sum())
-            below, above = right[place] + (1 - some), wrong[place]
-            share = above / below
-            far = share.isinf()  # then the one is nothing beside the other
-            values[place] = torch.where(far, above.log() - below.log(), share.log1p()) * some
+    for some in softmax.positives():
+        with lease():  # of what these need
+            near = some.products(softmax.rows, scale, RAISED - scale).exp_()
+            some.add(right, near.mul_(some.mask(near)).sum(2))
             if wanted:
-                kept = values[place].sign() if type(loss.reducer) is AvgNonZeroReducer else some
-                weight = kept * lifted / (below + above)
-                weights[place] = weight
-                pull = torch.where(far, kept * lifted / below, weight * share)
-                softmax.pull_band(block, near.mul_(-pull.unsqueeze(1)))
-    each = each_of(loss, present, float(torch.count_nonzero(values)))
+                pull = _parts(loss, some.anchors(right), some.anchors(wrong), lifted)[2]
+                softmax.pull_pairs(some, near.mul_(pull.neg_().unsqueeze(2)))
+    values, weights, _ = _parts(loss, right, wrong, lifted)
+    each = each_of(loss, float(torch.count_nonzero(right)), float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
     softmax.pull(weights)
     softmax.pulls.mul_(each * scale / lifted)
     return Found(value, softmax.gradient())
+
+
+def _parts(loss: Any, right: Tensor, wrong: Tensor, lifted: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The values of rows with these sums, and what their wrong and their right exponentials pull with."""
+    there = (right > 0).to(right.dtype)
+    right = right + (1 - there)
+    share = wrong / right
+    beyond = share.isinf()  # then the right ones are nothing beside the wrong
+    values = torch.where(beyond, wrong.log() - right.log(), share.log1p()) * there
+    kept = values.sign() if type(loss.reducer) is AvgNonZeroReducer else there
+    weight = kept * lifted / (right + wrong)
+    return values, weight, torch.where(beyond, kept * lifted / right, weight * share)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels.decoupled_weights import Weights
 from losslib.kernels.function import Found, Inputs
 from losslib.kernels.row_blocks import FAR, LEAST, Part, RowBlocks
 from losslib.kernels.scratch import take
@@ -98,43 +99,6 @@ def _weights_of(loss: Any, blocks: RowBlocks) -> Weights:
         some = (part.negatives > 0).to(part.same.dtype)
         weights.add(part.near(_sign(loss) / loss.sigma), part.positive, some)
     return weights
-
-
-class Weights:
-    """DecoupledContrastiveLoss's weights 2 - M softmax(s / sigma) of the M positive pairs of a batch.
-
-    They share one mean, with a gradient of its own: it takes a pass over the positives beforehand.
-    """
-
-    def __init__(self, loss: Any) -> None:
-        self.sigma, self.temperature = loss.sigma, loss.temperature
-        self.number, self.largest, self.total, self.carried = 0.0, -FAR, 0.0, 0.0
-
-    def add(self, logits: Tensor, positive: Tensor, kept: Tensor) -> None:
-        """Count some positives: logits s / sigma and their mask (b, w), and which rows (b,) take part."""
-        if not logits.numel():
-            return
-        largest = torch.addcmul(logits, positive - 1, positive.new_full((), FAR)).amax().item()
-        if largest <= -FAR / 2:
-            return
-        if largest > self.largest:
-            factor = torch.tensor(self.largest - largest, dtype=torch.float64).exp().item()
-            self.largest, self.total, self.carried = largest, self.total * factor, self.carried * factor
-        share = (logits - self.largest).clamp_(LEAST, 0.0).exp_().mul_(positive)
-        self.number += float(positive.sum(1).double().sum())
-        self.total += float(share.sum(dtype=torch.float64))
-        self.carried += float((share * logits).sum(1).double() @ kept.double())
-
-    def of(self, logits: Tensor, positive: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-        """The pull w s / tau of these positives, 0 for rows that take no part, and its slope by s."""
-        over = 1 / max(self.total, 1e-300)
-        chance = (logits - self.largest).clamp_(LEAST, 0.0).exp_().mul_(positive).mul_(self.number * over)
-        taken = positive * kept.unsqueeze(1)
-        weight = torch.rsub(chance, 2).mul_(taken)
-        pull = weight * logits
-        mean = self.carried * over
-        by_weight = chance.mul_((logits * taken).sub_(mean))
-        return pull.mul_(self.sigma / self.temperature), weight.sub_(by_weight).div_(self.temperature)
 
 
 def multi_similarity(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from losslib.kernels import (
     blocked_softmax_losses,
     blocked_triplets,
     by_rows,
+    decoupled_weights,
     dense_further,
     dense_hinges,
     dense_right_wrong,
@@ -36,8 +37,7 @@ from losslib.reducers import AvgNonZeroReducer, DivisorReducer
 _LARGEST_SCALE = 1e6  # of logits: beyond it a masked entry's filler would be no longer far away
 
 
-@dataclass(frozen=True)
-class Situation:
+class Situation(NamedTuple):
     """What the choice rests on, besides the loss."""
 
     rows: int
@@ -49,8 +49,7 @@ class Situation:
     values_known: bool = True  # False while compiling and for fake tensors
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """plain, dense, blocked, rows or own, and why ("because ...")."""
 
     form: str
@@ -67,6 +66,7 @@ class Kernel:
     unblocked: why the options have no such form.
     blocked_from: number of rows above which it is the quicker one.
     own: what the dense form gets besides values and masks.
+    learned: the parameter of the loss that is trained with the embeddings, None without one.
     takes_references: whether the references may be a set of their own.
     by_rows: in blocks of whole rows, (loss, inputs, batch, needs) -> Found, where `blocked` cannot be.
     unfit_by_rows: why the options have no such form; None where the distance and the reducer alone tell.
@@ -78,6 +78,7 @@ class Kernel:
     unblocked: Callable[[Any], str] = lambda loss: ""
     blocked_from: int = 320
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
+    learned: Callable[[Any], Tensor | None] = lambda loss: None
     takes_references: bool = True
     by_rows: Callable[..., Any] | None = None
     unfit_by_rows: Callable[[Any], str] | None = None
@@ -96,16 +97,14 @@ def choose(loss: Any, here: Situation) -> Choice:
         return Choice("plain", unfit)
     if kernel.dense is None:
         return _of_its_own(here)
-    form, why = (
-        "blocked",
-        f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache",
-    )
     where = unfit or _unblocked(loss, kernel, here)
     if unfit or (where and many and not _not_by_rows(loss, kernel, here)):
-        form, why = "rows", f"blocks of whole rows need memory linear in them; {where}"
-    elif where:
-        form, why = "dense", f"value and gradient come from the distance matrix in one pass; {where}"
-    return Choice(form, why)
+        return Choice("rows", f"blocks of whole rows need memory linear in them; {where}")
+    if where:
+        return Choice("dense", f"value and gradient come from the distance matrix in one pass; {where}")
+    return Choice(
+        "blocked", f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache"
+    )
 
 
 def _against_proxies(loss: Any, here: Situation) -> Choice:
@@ -261,12 +260,6 @@ def _nca(loss: Any) -> str:
     return "" if span <= SPAN else f"its logits span {span:.3g}, more than {SPAN:g}"
 
 
-def _decoupled(loss: Any) -> str:
-    if loss.sigma is not None:
-        return "with sigma its weights share one mean"
-    return _bounded(_by_temperature)(loss)
-
-
 def _by_temperature(loss: Any) -> float:
     span: float = 2 / loss.temperature
     return span
@@ -314,6 +307,7 @@ def _table() -> dict[type, Kernel]:
             blocked_hinges.margin,
             _one_boundary,
             own=_beta_of_anchors,
+            learned=lambda loss: loss.beta if loss.learn_beta else None,
             by_rows=hinges_by_rows.margin,
             unfit_by_rows=_margin,
         ),
@@ -329,8 +323,8 @@ def _table() -> dict[type, Kernel]:
         losses.DecoupledContrastiveLoss: Kernel(
             softmax.decoupled,
             _no_avg_non_zero,
-            in_blocks.decoupled,
-            _decoupled,
+            decoupled_weights.blocked,
+            spans_two,
             by_rows=by_rows.decoupled,
             unfit_by_rows=_not_negative,
         ),

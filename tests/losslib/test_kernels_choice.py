@@ -105,7 +105,7 @@ def test_plain_holds_inside_and_ends_after_an_error() -> None:
         (losses.SupConLoss(temperature=0.01), Situation(200), "dense", "up to 320 rows"),
         (losses.NTXentLoss(), Situation(1000, 5000), "rows", "references are a set of their own"),
         (losses.NTXentLoss(), Situation(1000, 5000, device="cuda"), "dense", "static"),
-        (losses.DecoupledContrastiveLoss(sigma=0.5), Situation(1000), "rows", "share one mean"),
+        (losses.DecoupledContrastiveLoss(sigma=0.5), Situation(1000), "blocked", "above 320 rows"),
         (losses.CircleLoss(gamma=256), Situation(1000), "rows", "logits span 256, more than 85"),
         (losses.MultiSimilarityLoss(), Situation(1000, 5000), "rows", "references are a set of their own"),
         (losses.NCALoss(), Situation(1000), "blocked", "above 320 rows"),
