@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import logging
 import secrets
-import shutil
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from lab.limits import LimitError
 from lab.settings import sentence
 from lab.sweep import reporter
-from lab.sweep.carried import carrying
+from lab.sweep.flights import Flights
 from lab.sweep.job import Job, Task
 from lab.sweep.limits import SweepLimits
 from lab.sweep.pools import DaskPool, LocalPool, Pool
@@ -43,12 +39,11 @@ class Desk:
         self.limits = limits or SweepLimits()
         self._pools: dict[str, Pool] = {"": LocalPool(slots)}
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
-        self._in_flight: dict[Hashable, tuple[Task, Any, str, Path]] = {}
+        self._in_flight = Flights(self._note)
         self._ended: list[Hashable] = []
         self._news = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
         self._stopping = False
-        self._folder: Path | None = None
 
     def open(
         self,
@@ -122,11 +117,8 @@ class Desk:
         """Stop: what has ended stays, what is under way is thrown away."""
         with self._news:
             job.cancelled = True
-            for task, future, _, path in list(self._in_flight.values()):
-                if not any(task in other.pending for other in self._jobs.values() if not other.cancelled):
-                    future.cancel()
-                    with suppress(OSError):
-                        reporter.stop(path)
+            going = [other for other in self._jobs.values() if not other.cancelled]
+            self._in_flight.stop(lambda task: any(task in other.pending for other in going))
             self._news.notify_all()
         job.bump()
 
@@ -142,9 +134,8 @@ class Desk:
     def under_way(self, job: Job) -> int:
         """Steps made in tasks of a job that have not ended."""
         with self._news:
-            mine = {task.key for task in job.pending}
-            flights = [(task, path) for key, (task, _, _, path) in self._in_flight.items() if key in mine]
-        return sum(min(reporter.steps_told(path), task.size) for task, path in flights)
+            mine = self._in_flight.of({task.key for task in job.pending})
+        return sum(flight.steps() for flight in mine)
 
     def ahead(self, job: Job) -> int:
         """How many other jobs share the workers with it."""
@@ -156,16 +147,13 @@ class Desk:
         with self._news:
             self._stopping = True
             self._news.notify_all()
-            for _, future, _, _ in self._in_flight.values():
-                future.cancel()
+            self._in_flight.cancel()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout=10)
         for pool in self._pools.values():
             pool.close()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        self._in_flight.clear_away()
 
     # The thread that hands out.
 
@@ -204,35 +192,14 @@ class Desk:
         handed = False
         for job, task in self._candidates():
             pool = self._pools[job.address]
-            flying = sum(address == job.address for _, _, address, _ in self._in_flight.values())
-            if flying < pool.slots and task.key not in self._in_flight:
-                self._submit(job, task, pool)
+            if self._in_flight.to(job.address) < pool.slots and task.key not in self._in_flight:
                 handed = True
+                job.begin()
+                try:
+                    self._in_flight.send(task, job.address, pool)
+                except Exception as error:  # the thread must go on for the other jobs
+                    job.give_up(task, _ours(error))
         return handed
-
-    def _submit(self, job: Job, task: Task, pool: Pool) -> None:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="losslab-sweep-"))
-        path = self._folder / secrets.token_hex(8)
-        more = (reporter.Reporter(str(path)),) if pool.shares_files else ()
-        job.begin()
-        try:
-            future = self._sent(pool, task, more)
-        except Exception as error:  # the thread must go on for the other jobs
-            job.give_up(task, _ours(error))
-            return
-        self._in_flight[task.key] = (task, future, job.address, path)
-        future.add_done_callback(lambda _: self._note(task.key))
-
-    def _sent(self, pool: Pool, task: Task, more: tuple[reporter.Reporter, ...]) -> Any:
-        """The future of a task; a pool that broke in this moment is renewed once."""
-        function = carrying(task.function, task.argument)
-        try:
-            return pool.submit(function, task.argument, *more)
-        except Exception as error:
-            _LOG.warning("a sweep's pool refused work (%s); it is renewed", type(error).__name__)
-            pool.renew()
-            return pool.submit(function, task.argument, *more)
 
     def _note(self, key: Hashable) -> None:
         with self._news:
@@ -242,7 +209,7 @@ class Desk:
     def _take_in(self, key: Hashable) -> None:
         """What came of a task goes to every job that waits for it."""
         with self._news:
-            task, future, address, path = self._in_flight.pop(key)
+            task, future, address, path = self._in_flight.land(key)
             waiting = [job for job in self._jobs.values() if task in job.pending]
         reporter.tidy(path)
         try:
@@ -270,7 +237,8 @@ class Desk:
         if isinstance(error, reporter.Stopped) or "Cancelled" in name:
             return
         if "Worker" in name or "Broken" in name or "Shutdown" in name:
-            self._pools[address].renew()
+            if address in self._pools:  # else its last job was forgotten, and the cluster let go
+                self._pools[address].renew()
             said = DIED.format(MOST_TRIES)
             for job in waiting:
                 job.tries[task.key] = job.tries.get(task.key, 0) + 1

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,44 @@ def test_two_pages_that_open_the_same_sweep_at_once_share_its_job(desk, monkeypa
     assert job is desk.get("same")
     assert job.wait(150)
     assert job.results == {("same", 0): 0, ("same", 1): 1}
+
+
+def test_a_cluster_whose_jobs_are_all_forgotten_may_still_lose_a_worker(monkeypatch):
+    """The last job there was cancelled and has made room for younger ones; its task then dies."""
+
+    class WorkerDied(Exception):  # noqa: N818 - named as Dask's KilledWorker is: by what happened
+        pass
+
+    class Cluster:
+        slots, shares_files = 1, False
+        future: Future = Future()
+
+        def __init__(self, address):
+            pass
+
+        def submit(self, *_):
+            self.future.set_running_or_notify_cancel()
+            return self.future
+
+        def renew(self):
+            raise AssertionError("the cluster was let go")
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("lab.sweep.desk.DaskPool", Cluster)
+    made = Desk(SweepLimits(kept=1), slots=1)
+    away = made.open("away", [Task("away", duties.square, 2, 1)], "tcp://10.0.0.5:8786")
+    until(lambda: away.state == "running")
+    made.cancel(away)
+    made.show("young", [])
+    job = made.open("here", [Task("here", duties.square, 3, 1)])
+    assert made.get("away") is None
+    Cluster.future.set_exception(WorkerDied())
+    assert job.wait(60)
+    assert job.results == {"here": 9}
+    until(lambda: not made._in_flight)
+    made.stop()
 
 
 def test_what_breaks_in_one_job_leaves_the_others_going_on(desk, monkeypatch, caplog):
