@@ -44,6 +44,9 @@ class Hinges:
 
     def run(self, positives: Side, negatives: Side) -> None:
         """One pass over all pairs."""
+        if self.wanted and max(self.sorted.counts) > 1:
+            rows = self.sorted.rows.given
+            self.of_positives = take(*rows.shape, dtype=rows.dtype).zero_()
         for some in self.sorted.positives():
             with lease():  # of what these need
                 self._positives(positives, some)
@@ -58,29 +61,30 @@ class Hinges:
         values = some.products(self.sorted.rows.unit) if near is None else near.values
         mask = some.mask(values) if near is None else near.mask
         beyond = self._beyond(side.threshold, values, inside=False)
-        active = torch.ge(beyond, 0.0).to(beyond.dtype).mul_(mask) if side.inclusive else None
-        hinges = beyond.clamp_min_(0).mul_(mask)
+        active = take(*beyond.shape, dtype=beyond.dtype)
+        if side.inclusive:
+            torch.ge(beyond, 0.0, out=active).mul_(mask)
+            hinges = beyond.clamp_min_(0).mul_(mask)
+        else:
+            hinges = beyond.clamp_min_(0).mul_(mask)
+            torch.sign(hinges, out=active)
         weight: Tensor | float = side.weight
         if isinstance(weight, Tensor):
             weight = some.anchors(weight).unsqueeze(2)
-            side.total += float((hinges.sum(2, keepdim=True) * weight).sum())
+            sums, counts = hinges.sum(2, keepdim=True), active.sum(2, keepdim=True)
+            side.total += float((sums * weight).sum(dtype=torch.float64))
+            side.count += float((counts * weight).sum(dtype=torch.float64))
+            active.mul_(weight)
         else:
             side.total += float(hinges.sum()) * weight
-        active = hinges.sign_() if active is None else active
-        counts = active.sum(2, keepdim=True, dtype=torch.float64)
-        side.count += float((counts * weight).sum())
+            side.count += float(active.sum()) * weight
         if not self.wanted:
             return
-        if isinstance(weight, Tensor):
-            active.mul_(weight)
+        assert self.of_positives is not None
         if near is not None:
-            pulls = near.pulls(active)
+            near.pull(self.of_positives, active)
         else:
-            pulls = torch.bmm(active, some.everyone(self.sorted.rows.unit))
-        if self.of_positives is None:
-            rows = self.sorted.rows.given
-            self.of_positives = torch.zeros_like(rows)
-        some.add(self.of_positives, pulls.to(self.of_positives.dtype))
+            some.add_product(self.of_positives, active, some.everyone(self.sorted.rows.unit))
 
     def _negatives(self, side: Side, block: Block, values: Tensor, at: Precision) -> None:
         beyond = self._beyond(side.threshold, values, inside=True)
@@ -111,33 +115,25 @@ class Hinges:
 
     def _weighed(self, side: Side, entries: Tensor, block: Block) -> float:
         """The sum of a block's entries over all pairs, each pair in both orders."""
-        beyond = entries[:, block.stop - block.start :]  # pairs within the block come in both orders already
+        size = block.stop - block.start  # pairs within the block come in both orders already
         if not isinstance(side.weight, Tensor):
-            return (float(entries.sum()) + float(beyond.sum())) * side.weight
+            return (2 * float(entries.sum()) - float(entries[:, :size].sum())) * side.weight
+        beyond = entries[:, size:]
         own, others = side.weight[block.start : block.stop], side.weight[block.stop :]
-        return float(entries.sum(1).double() @ own + beyond.sum(0).double() @ others)
+        return float(entries.sum(1).double() @ own.double() + beyond.sum(0).double() @ others.double())
 
     def gradient(self, sides: tuple[Side, Side], each: list[float]) -> Tensor:
         """The gradient by the embeddings, from what the sum of each side's hinges is multiplied by."""
-        # farther positives pull their rows together, nearer negatives push theirs apart
-        sign = -1.0 if self.inverted else 1.0
-        near, far = (
-            1.0 if isinstance(side.weight, Tensor) else side.weight for side in sides
-        )  # still to be multiplied by
-        # a negative pair's weight is that of both rows already, but for one number
-        both = 1.0 if isinstance(sides[1].weight, Tensor) else 2.0
-        total = self.blocks.pulled(-sign * each[1] * far * both)
-        if self.of_positives is not None:
-            part = self.of_positives.mul_(2 * sign * each[0] * near)
-            total = part if total is None else total.add_(part)
-        assert total is not None
-        return self.sorted.back(total)
+        # weights of one number are still to be multiplied by; a negative pair's are those of both its rows
+        near = each[0] * (1.0 if isinstance(sides[0].weight, Tensor) else sides[0].weight)
+        far = each[1] * (1.0 if isinstance(sides[1].weight, Tensor) else 2 * sides[1].weight)
+        return self.blocks.gradient(far, self.of_positives, -2 * near)
 
 
 def _number_of_pairs(rows: SortedRows) -> tuple[float, float]:
     """Ordered positive and negative pairs of a batch."""
-    positives = float((rows.sizes.double() - 1).sum())
-    return positives, float(len(rows) * (len(rows) - 1)) - positives
+    positives = sum(count * (count - 1) for count in rows.counts)
+    return float(positives), float(len(rows) * (len(rows) - 1) - positives)
 
 
 def contrastive(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -168,17 +164,18 @@ def threshold_consistent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Fo
 def margin(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """MarginLoss over all triplets with one beta, its penalty included."""
     hinges = Hinges(loss, x, batch, wanted)
-    beta, sizes = loss._beta_of_anchors(batch), hinges.sorted.sizes.double()
     toward = -loss.margin if not loss.distance.is_inverted else loss.margin
-    positives, negatives = sizes - 1, len(x) - sizes
-    at = float(beta)
-    sides = Side(at + toward, _even(negatives)), Side(at - toward, _even(positives))
+    counts = hinges.sorted.counts
+    sizes: Any = float(counts[0]) if min(counts) == max(counts) else hinges.sorted.sizes
+    at = float(loss._beta_of_anchors(batch))
+    # a positive pair is part of as many triplets as its anchor has negatives, and the other way round
+    sides = Side(at + toward, len(hinges.sorted) - sizes), Side(at - toward, sizes - 1)
     hinges.run(*sides)
     count = sides[0].count + sides[1].count
     share = 1 / count if count else 0.0
     value = (sides[0].total + sides[1].total) * share
     by_beta = (sides[1].count - sides[0].count) * share * (-1.0 if loss.distance.is_inverted else 1.0)
-    if loss.learn_beta and bool(positives @ negatives > 0):
+    if loss.learn_beta and 1 < max(counts) < len(hinges.sorted):
         value, by_beta = value + loss.nu * at, by_beta + loss.nu
     return Found(
         x.new_tensor(value),
@@ -186,9 +183,3 @@ def margin(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
         None,
         loss.beta.new_full(loss.beta.shape, by_beta) if loss.learn_beta else None,
     )
-
-
-def _even(weight: Tensor) -> Tensor | float:
-    """Weights, as one number where all are the same."""
-    first = float(weight[0])
-    return first if bool((weight == first).all()) else weight

@@ -157,6 +157,6 @@ class Softmax:
             others = torch.sub(sums, self.rows, out=take(*self.rows.shape, dtype=self.rows.dtype))
             return others.mul_(self.rows).sum(1).double()
 
-    def gradient(self) -> Tensor:
-        """The gradient by the embeddings."""
-        return self.sorted.back(self.pulls)
+    def gradient(self, times: float = 1.0) -> Tensor:
+        """The gradient by the embeddings: the pulls times a number."""
+        return self.sorted.back(self.pulls, times)

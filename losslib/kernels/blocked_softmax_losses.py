@@ -87,8 +87,7 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     if not wanted:
         return Found(value)
     softmax.pull(chances / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    softmax.pulls.mul_(each * scale)
-    return Found(value, softmax.gradient())
+    return Found(value, softmax.gradient(each * scale))
 
 
 def each_of(loss: Any, number: float, above: float) -> float:
@@ -118,8 +117,7 @@ def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     if not wanted:
         return Found(value)
     softmax.pull(1 / (1 + totals))
-    softmax.pulls.mul_(each)
-    return Found(value, softmax.gradient())
+    return Found(value, softmax.gradient(each))
 
 
 def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -164,8 +162,7 @@ def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     if not wanted:
         return Found(value)
     softmax.pull(chances / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    softmax.pulls.mul_(each * gamma)
-    return Found(value, softmax.gradient())
+    return Found(value, softmax.gradient(each * gamma))
 
 
 def _above(loss: Any) -> bool:

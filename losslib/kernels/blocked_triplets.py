@@ -25,9 +25,10 @@ def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """TripletMarginLoss."""
     assert batch.labels is not None
     rows = SortedRows(x, batch.labels, loss.distance)
-    blocks = DistanceBlocks(rows, loss.distance, False, min(_ROWS, len(rows)))
+    height = min(max(_LEAST, min(_MOST, _ENTRIES // len(rows))), len(rows))
+    blocks = DistanceBlocks(rows, loss.distance, False, height)
     total, active = 0.0, 0.0
-    for block in rows.blocks(_ROWS):
+    for block in rows.blocks(height):
         values, at = blocks.of(block)
         assert values is not None
         with lease():  # of what one block needs
@@ -43,8 +44,7 @@ def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     value = x.new_tensor(total * each)
     if not wanted:
         return Found(value)
-    pulled = blocks.pulled(-each if blocks.inverted else each)
-    return Found(value, None if pulled is None else rows.back(pulled))
+    return Found(value, blocks.gradient(-each))
 
 
 def _each(loss: Any, rows: SortedRows, active: float) -> float:
@@ -57,91 +57,109 @@ def _each(loss: Any, rows: SortedRows, active: float) -> float:
     return 1 / max(float(((sizes - 1) * (len(rows) - sizes)).sum()), 1.0)
 
 
-_ROWS = 256  # of a block
+_ENTRIES = 1 << 18  # of a block, which has from
+_LEAST, _MOST = 96, 256  # rows on
 _AT_A_TIME = 1 << 16  # entries searched at a time
-_FEW = 24  # thresholds up to which comparing with each is quicker than a search
-_PIVOTS = 8  # parts that a search begins with, by comparing with the thresholds between them
+_FEW = 10  # thresholds up to which comparing with each is quicker than a search
+_PARTS = 4  # that a search begins with, by comparing with the thresholds between them
 
 
 class _Part:
     """The triplets of a block of anchors."""
 
     def __init__(self, rows: SortedRows, block: Block, separation: Tensor, margin: float) -> None:
-        place = slice(block.start, block.stop)
-        ends, sizes = rows.ends[place].unsqueeze(1), rows.sizes[place].unsqueeze(1)
-        largest = int(rows.sizes[place].max()) - 1
-        depth = largest.bit_length()
-        self.few = largest <= _FEW
-        self.width = max(largest, 1) if self.few else 2**depth - 1  # thresholds of a row
-        number = torch.arange(self.width, device=sizes.device)
-        own = torch.arange(block.start, block.stop, device=sizes.device).unsqueeze(1)
-        columns = ends - sizes.to(torch.int64) + number
-        columns += columns >= own  # the class without the anchor
-        missing = number >= sizes - 1  # their thresholds lie below everything
-        self.columns = columns.clamp_(max=len(rows) - 1)
-        near = separation.gather(1, self.columns).masked_fill_(missing, -FAR)
+        own = torch.arange(block.start, block.stop).unsqueeze(1)
+        starts = rows.starts[block.start : block.stop].unsqueeze(1)
+        largest = max(rows.counts[rows.classes[block.start] : rows.classes[block.stop - 1] + 1])
+        number = torch.arange(largest)
+        self.columns = (starts + number).clamp_(max=len(rows) - 1)
+        near = separation.gather(1, self.columns)
+        if largest > min(rows.counts):
+            sizes = rows.sizes[block.start : block.stop].unsqueeze(1)
+            near.masked_fill_(number >= sizes, -FAR)  # thresholds below everything
+        near.scatter_(1, own - starts, -FAR)
         farthest = near.amax(1, keepdim=True)
         farthest = torch.where(farthest == -FAR, 0.0, farthest)
         # the farthest positive is taken off before the margin is added, whose rounding would flip triplets
-        self.thresholds = near.sub_(farthest).add_(margin).masked_fill_(missing, -FAR)
+        self.thresholds = near.sub_(farthest).add_(margin)
         self.apart = torch.sub(separation, farthest, out=take(*separation.shape, dtype=near.dtype))
         self.apart[:, block.low : block.high].add_(rows.same(block, block.low, block.high), alpha=FAR)
-        self.of_negative = take(*self.apart.shape, dtype=near.dtype)
-        if self.few:
+        self.slopes = take(
+            *self.apart.shape, dtype=near.dtype
+        )  # minus the number of positives of each negative
+        if largest - 1 <= _FEW:
             self._compare()
         else:
-            self.thresholds, order = self.thresholds.sort(1)
+            # the row itself is the first, and no threshold
+            thresholds, order = self.thresholds.sort(1)
+            self.thresholds, order = thresholds[:, 1:], order[:, 1:]
             self.columns = self.columns.gather(1, order)
-            self._search(depth)
+            self._search()
         self.active = float(self.of_positive.sum(1).double().sum())
-        by_row = (self.of_positive * self.thresholds).sum(1) - (self.of_negative * self.apart).sum(1)
-        self.total = float(by_row.double().sum())
+        by_row = (self.of_positive * self.thresholds).sum(1)
+        by_row.add_(torch.mul(self.slopes, self.apart, out=self.apart).sum(1))
+        self.total = float(by_row.sum(dtype=torch.float64))
 
     def _compare(self) -> None:
         """Fill in the counts by comparing with every threshold."""
-        of_positive = self.apart.new_empty(self.width, len(self.apart))
+        width = self.thresholds.shape[1]
+        of_positive = self.apart.new_empty(width, self.apart.shape[0])
         beyond = take(*self.apart.shape, dtype=self.apart.dtype)
-        for at in range(self.width):
-            out = beyond if at else self.of_negative
+        for at in range(width):
+            out = beyond if at else self.slopes
             torch.lt(self.apart, self.thresholds[:, at : at + 1], out=out)
             torch.sum(out, 1, out=of_positive[at])
             if at:
-                self.of_negative.add_(beyond)
+                self.slopes.add_(beyond)
+        self.slopes.neg_()
         self.of_positive = of_positive.t()
 
-    def _search(self, depth: int) -> None:
-        """Fill in the counts, a few rows at a time, so that the indices stay in the cache."""
-        apart = self.apart
-        rows, columns = apart.shape
+    def _search(self) -> None:
+        """Fill in the counts, a few rows at a time, so that what is searched stays in the cache."""
+        apart, (rows, many) = self.apart, self.thresholds.shape
+        depth, columns = many.bit_length(), apart.shape[1]
+        width = 1 << depth
+        table = torch.full((rows, width), -FAR, dtype=apart.dtype)
+        table[:, width - 1 - many : width - 1] = self.thresholds
+        counts = torch.empty(rows, width, dtype=apart.dtype)
         step = min(max(1, _AT_A_TIME // columns), rows)
-        places = torch.zeros(rows, self.width + 1, dtype=apart.dtype, device=apart.device)
-        index = take(step, columns, dtype=torch.int64)
-        reached = take(step, columns, dtype=apart.dtype)
-        ones = take(step, columns, dtype=apart.dtype).fill_(1)
+        first_of_row = torch.arange(0, step * width, width, dtype=apart.dtype).unsqueeze(1)
+        index = take(step * columns, dtype=torch.int32)  # half of what int64 takes, and quicker
+        level = take(step * columns, dtype=apart.dtype)
         for first in range(0, rows, step):
-            part = slice(first, min(first + step, rows))
-            at, found, size = apart[part], self.of_negative[part], part.stop - first
-            thresholds, place, level = self.thresholds[part], index[:size], reached[:size]
-            left = self._begin(at, found, thresholds, level, depth)
-            for power in reversed(range(left)):
-                torch.gather(thresholds[:, (1 << power) - 1 :], 1, place.copy_(found), out=level)
-                found.add_(torch.ge(at, level, out=level), alpha=1 << power)
-            places[part].scatter_add_(1, place.copy_(found), ones[:size])
-        self.of_positive = places.cumsum_(1)[:, : self.width]
-        self.of_negative.neg_().add_(self.width)  # from thresholds reached to thresholds beyond
+            last = min(first + step, rows)
+            size = (last - first) * columns
+            place, reached, found = index[:size], level[:size], self.slopes[first:last]
+            here, at = table[first:last], first_of_row[: last - first]
+            self._halve(apart[first:last], here, at, found, place, reached)
+            place.copy_(found.view(-1))
+            counts[first:last] = torch.bincount(place, minlength=here.numel()).view_as(here)
+            found.sub_(at + (width - 1))  # from thresholds reached to minus those beyond
+        self.of_positive = counts.cumsum_(1)[:, width - 1 - many : width - 1]
 
     @staticmethod
-    def _begin(at: Tensor, found: Tensor, thresholds: Tensor, level: Tensor, depth: int) -> int:
-        """The thresholds reached up to whole parts of them; the number of halvings left within a part."""
-        size = (1 << depth) // _PIVOTS
-        for pivot in range(size - 1, thresholds.shape[1], size):
-            out = found if pivot == size - 1 else level
-            torch.ge(at, thresholds[:, pivot : pivot + 1], out=out)
+    def _halve(
+        apart: Tensor, table: Tensor, first: Tensor, found: Tensor, place: Tensor, reached: Tensor
+    ) -> None:
+        """The number of thresholds that entries reach, added to the first place of their row in the table.
+
+        In whole parts of a row to begin with, whose borders are the same for all; then a part is halved.
+        """
+        width = table.shape[1]
+        part, level = width // _PARTS, reached.view_as(apart)
+        for border in range(part - 1, width - 1, part):
+            out = found if border == part - 1 else level
+            torch.ge(apart, table[:, border : border + 1], out=out)
             if out is level:
                 found.add_(level)
-        found.mul_(size)
-        return size.bit_length() - 1
+        found.mul_(part).add_(first)
+        flat = table.view(-1)
+        half = part // 2
+        while half:
+            torch.index_select(flat[half - 1 :], 0, place.copy_(found.view(-1)), out=reached)
+            found.add_(torch.ge(apart, level, out=level), alpha=half)
+            half //= 2
 
     def slope(self) -> Tensor:
         """The derivative of the sum by each distance, (b, N)."""
-        return self.of_negative.neg_().scatter_add_(1, self.columns, self.of_positive)
+        return self.slopes.scatter_add_(1, self.columns, self.of_positive)

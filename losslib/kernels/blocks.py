@@ -7,6 +7,8 @@ other pairs are near.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import torch
 from torch import Tensor
 
@@ -15,7 +17,7 @@ from losslib.distances.exact import distances_by_difference
 from losslib.kernels.matrix import NARROW, NEAR
 from losslib.kernels.positives import Positives
 from losslib.kernels.rows import Rows
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
 FAR = 1e30  # squared distance, or minus a similarity, of entries that are no pairs
@@ -27,11 +29,15 @@ class Precision:
     def __init__(self, rows: Tensor, of: Rows, radial: bool) -> None:
         self.rows = rows
         self.unit = of.narrow is not None  # whether all squares are 1
-        self.two = rows.new_full((1,), 2.0)  # the sum of two of them
-        self.squares = of.squares(rows)
+        self._of = of
         self.largest = 1.0 if self.unit else float(self.squares.max())
         self.pulls = take(*rows.shape, dtype=rows.dtype).zero_()
         self.totals = rows.new_zeros(rows.shape[0]) if radial else None  # of the weights of each row
+
+    @cached_property
+    def squares(self) -> Tensor:
+        """The squared norms (N,)."""
+        return self._of.squares(self.rows)
 
 
 class DistanceBlocks:
@@ -87,8 +93,9 @@ class DistanceBlocks:
     def _put_far(self, values: Tensor, block: Block) -> None:
         far = -FAR if self.inverted else FAR
         if self.negatives:
-            same = self.sorted.same(block, block.start, block.high)
-            values[:, : block.high - block.start].add_(same, alpha=far)
+            with lease():
+                same = self.sorted.same(block, block.start, block.high)
+                values[:, : block.high - block.start].add_(same, alpha=far)
         else:
             values.diagonal(block.start).fill_(far)
 
@@ -142,17 +149,21 @@ class DistanceBlocks:
             if at.totals is not None:
                 at.totals[beyond:].add_(weight.sum(0))
 
-    def pulled(self, factor: float) -> Tensor | None:
-        """The gradient by the sorted rows: the pulls times a factor."""
+    def gradient(self, times: float, more: Tensor | None = None, by: float = 0.0) -> Tensor:
+        """The gradient by the embeddings: the pulls times a number, and `more` (N, D) times another."""
         total: Tensor | None = None
         for at in (self.single_used, self.exact):
             if at is None:
                 continue
-            part = at.pulls.mul_(factor if self.inverted else -factor)
+            part = at.pulls
             if at.totals is not None:
-                part = part.addcmul_(at.rows, at.totals.unsqueeze(1), value=factor)
+                part = part.addcmul_(at.rows, at.totals.unsqueeze(1), value=-1)
             total = part if total is None else total + part
-        return total
+        if total is None or times == 0:
+            total, times = torch.zeros_like(self.sorted.rows.given), 1.0
+        if more is not None:
+            total.add_(more, alpha=by / times)
+        return self.sorted.back(total, times)
 
 
 class PositiveDistances:
@@ -176,7 +187,7 @@ class PositiveDistances:
     def _single(self, at: Precision) -> Tensor | None:
         self._take(self.some.everyone(at.rows))
         if at.unit:
-            squared = self._squared(at.two)
+            squared = self._squared(at.rows.new_full((1,), 2.0))
         else:
             squared = self._squared(self.some.everyone(at.squares).unsqueeze(1))
             squared.add_(self.some.anchors(at.squares).unsqueeze(2))
@@ -206,9 +217,11 @@ class PositiveDistances:
             found[number, first, second] = torch.linalg.vector_norm(apart, dim=1)
         return found
 
-    def pulls(self, slope: Tensor) -> Tensor:
-        """What slopes by the distances (k, r, m), the same in both orders, pull on the anchors, (k, r, D)."""
+    def pull(self, pulls: Tensor, slope: Tensor) -> None:
+        """Take off what slopes by the distances (k, r, m), the same in both orders, pull on the anchors."""
         slope = slope.div_(torch.threshold(self.values, 0.0, torch.inf) if self.exact else self.values)
-        if self.radial:
-            return torch.baddbmm(slope.sum(2, keepdim=True) * self.own, slope, self.everyone, alpha=-1.0)
-        return torch.bmm(slope, self.everyone).neg_()
+        if not self.radial:
+            self.some.add_product(pulls, slope, self.everyone)
+            return
+        pulled = torch.baddbmm(slope.sum(2, keepdim=True) * self.own, slope, self.everyone, beta=-1.0)
+        self.some.add(pulls, pulled.to(pulls.dtype))

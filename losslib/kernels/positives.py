@@ -90,20 +90,24 @@ class Positives:
         else:
             to.index_add_(0, self.own, values.flatten(0, 1))
 
+    def add_product(self, to: Tensor, weight: Tensor, everyone: Tensor) -> None:
+        """Add weights (k, r, m) times the rows of the classes (k, m, D) to the anchors' places in (N, D)."""
+        self._add_product(to, self.own, self.height, weight, everyone)
+
     def pull(self, pulls: Tensor, rows: Tensor, weight: Tensor) -> None:
         """Add what weights (k, r, m) of the anchors' pairs pull on both rows of each pair."""
         everyone = self.everyone(rows)
         if self.square:
-            self._pull(pulls, self.own, self.height, weight + weight.mT, everyone)
+            self._add_product(pulls, self.own, self.height, weight + weight.mT, everyone)
             return
-        self._pull(pulls, self.own, self.height, weight, everyone)
-        self._pull(pulls, self.all, self.width, weight.mT, self.anchors(rows))
+        self._add_product(pulls, self.own, self.height, weight, everyone)
+        self._add_product(pulls, self.all, self.width, weight.mT, self.anchors(rows))
 
-    def _pull(self, pulls: Tensor, place: Place, height: int, weight: Tensor, rows: Tensor) -> None:
+    def _add_product(self, to: Tensor, place: Place, height: int, weight: Tensor, rows: Tensor) -> None:
         if isinstance(place, slice):
-            pulls[place].view(len(rows), height, -1).baddbmm_(weight, rows)
+            to[place].view(self.shape[0], height, -1).baddbmm_(weight, rows)
         else:
-            pulls.index_add_(0, place, torch.bmm(weight, rows).flatten(0, 1))
+            to.index_add_(0, place, torch.bmm(weight, rows).flatten(0, 1))
 
 
 def groups(rows: SortedRows) -> Iterator[Positives]:

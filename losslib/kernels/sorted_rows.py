@@ -21,8 +21,9 @@ from losslib.kernels.positives import Positives, groups
 from losslib.kernels.rows import Rows
 from losslib.kernels.scratch import take
 
-BLOCK = 128  # rows; buffers of that many rows were the quickest from 1024 to 4096 columns
-_CACHE = 1 << 17  # entries of a buffer: with fewer columns a block has more rows, and there are fewer blocks
+BLOCK = 160  # rows; buffers of so many rows were the quickest from 1024 to 4096 columns
+_MOST = 256
+_CACHE = 3 << 16  # entries of a buffer: with fewer columns a block has more rows, and there are fewer blocks
 
 
 class Block(NamedTuple):
@@ -44,7 +45,7 @@ class SortedRows:
         _, self.classes, sizes = torch.unique_consecutive(labels, return_inverse=True, return_counts=True)
         self.counts: list[int] = sizes.tolist()
         self.stops = list(accumulate(self.counts))
-        self.block_rows = min(2 * BLOCK, max(BLOCK, _CACHE // max(len(x), 1)))
+        self.block_rows = min(_MOST, max(BLOCK, _CACHE // max(len(x), 1)))
         self._sizes = sizes
 
     def __len__(self) -> int:
@@ -61,9 +62,9 @@ class SortedRows:
         return self._sizes.to(self.rows.given.dtype).index_select(0, self.classes)
 
     @cached_property
-    def ends(self) -> Tensor:
-        """Where each row's class ends."""
-        return self._sizes.cumsum(0).index_select(0, self.classes)
+    def starts(self) -> Tensor:
+        """Where each row's class starts."""
+        return (self._sizes.cumsum(0) - self._sizes).index_select(0, self.classes)
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The blocks, in order."""
@@ -99,8 +100,8 @@ class SortedRows:
         sums = values.new_zeros(len(self.counts), values.shape[1]).index_add_(0, self.classes, values)
         return torch.index_select(sums, 0, self.classes, out=out)
 
-    def back(self, grad: Tensor) -> Tensor:
-        """The gradient by the embeddings, in the batch's order, from that by the sorted rows."""
+    def back(self, grad: Tensor, times: float = 1.0) -> Tensor:
+        """The gradient by the embeddings, in the batch's order: that by the sorted rows times a number."""
         place = torch.empty_like(self.order)
         place[self.order] = torch.arange(len(place), device=place.device)
-        return self.rows.back(grad).index_select(0, place)
+        return self.rows.back(grad, times).index_select(0, place)
