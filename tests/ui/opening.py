@@ -47,8 +47,9 @@ def said(at):
 
 
 def component(at):
-    """What the browser is given for the one component of the page, beside the keeper of the focus."""
-    [found] = [one.proto for one in at.get("bidi_component") if one.proto.component_name != "losslab_focus"]
+    """What the browser is given for the one component of the page that is seen."""
+    unseen = ("losslab_focus", "losslab_member")
+    [found] = [one.proto for one in at.get("bidi_component") if one.proto.component_name not in unseen]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+from contextlib import suppress
 from functools import cache
 
 import streamlit as st
@@ -11,10 +11,10 @@ from lab.lessons import lessons
 from lab.lessons.rooms import MEMBERS, Room, RoomError, Rooms
 from lab.settings import sentence
 from ui import focus
-from ui.learn import link
+from ui.learn import link, member
 from ui.sharing import show_code
 
-MEMBER, MINE, FULL = "learn member", "learn my room", "learn room full"
+MINE, FULL = "learn my room", "learn room full"
 EVERY = 2.0  # seconds between two looks of the presenter
 
 
@@ -22,11 +22,6 @@ EVERY = 2.0  # seconds between two looks of the presenter
 def rooms() -> Rooms:
     """The one set of rooms of this process."""
     return Rooms()
-
-
-def member() -> str:
-    """A random name of this session, known to nobody else."""
-    return str(st.session_state.setdefault(MEMBER, secrets.token_hex(8)))
 
 
 def predict(question: str, answer: str) -> None:
@@ -45,9 +40,9 @@ def _tell(question: str, answer: str | None) -> None:
         return
     try:
         if answer is None:
-            rooms().finish(code, member(), question)
+            rooms().finish(code, member.own_name(), question)
         else:
-            rooms().predict(code, member(), question, answer)
+            rooms().predict(code, member.own_name(), question, answer)
     except RoomError as error:
         st.session_state[FULL] = str(error)
 
@@ -72,21 +67,42 @@ def close_room() -> None:
     """The room and its counts are gone."""
     mine: Room | None = st.session_state.pop(MINE, None)
     if mine is not None:
-        rooms().close(mine.code, mine.secret)
+        rooms().close(mine.code, mine.key)
     link.write(learn_room="")
 
 
 def membership() -> None:
-    """Whether this session's predictions are counted, said at the top; a full room says so."""
+    """Whether this session's predictions are counted, said at the top; a full room says so.
+
+    The browser is asked who it is: the presenter after a reload, or a member that was here before.
+    """
     code = link.read(link.ROOM)
-    if code and code != own_code():
-        try:
-            rooms().join(code, member())
-            st.caption(f"Room {code}: your predictions are counted without a name, and gone with the room.")
-        except RoomError as error:
-            st.session_state[FULL] = str(error)
+    if code:
+        told = member.ask(
+            code, mine.key if (mine := st.session_state.get(MINE)) and mine.code == code else ""
+        )
+        if told.key and not own_code():
+            with suppress(RoomError):
+                st.session_state[MINE] = rooms().taken(code, told.key)
+        if code != own_code():
+            enter(code, told.name)
     if said := st.session_state.pop(FULL, ""):
         st.warning(sentence(said))
+
+
+def enter(code: str, name: str) -> None:
+    """This session is a member of the room, by the name that its browser has told."""
+    try:
+        if name:
+            rooms().join(code, name, member.take_name(name))
+        else:
+            rooms().counts(code)
+        st.caption(
+            f"Room {code}: your predictions are counted without a name, each browser once. They are gone "
+            "with the room."
+        )
+    except RoomError as error:
+        st.session_state[FULL] = str(error)
 
 
 def opener() -> None:
@@ -95,7 +111,7 @@ def opener() -> None:
         st.button(
             "Open a room",
             on_click=open_room,
-            help=f"Your class opens a link, and you see live what it predicts. Up to {MEMBERS} sessions; "
+            help=f"Your class opens a link, and you see live what it predicts. Up to {MEMBERS} browsers; "
             "only counts are kept, in memory, until you close the room.",
         )
 
@@ -127,7 +143,7 @@ def counts(question: str) -> None:
     @st.fragment(run_every=EVERY)
     def look() -> None:
         try:
-            found = rooms().counts(own_code(), question)
+            found = rooms().look(own_code(), question)
         except RoomError as error:
             st.session_state.pop(MINE, None)
             st.caption(sentence(str(error)))
