@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import traceback
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import losslib
 from losslib.errors import ParameterError
 
 LONGEST = 400
-_OURS = tuple(str(Path(str(package.__file__)).parent) for package in (losslib, torch))
+_OURS = tuple(str(Path(str(package.__file__)).parent) for package in (losslib, torch, importlib))
 
 
 def cause(error: BaseException) -> str:

@@ -61,6 +61,8 @@ def test_a_loss_that_cannot_be_loaded_or_called_ends_with_status_2_and_one_line(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert reason in printed.err
+    assert "importlib" not in printed.err
+    assert "__init__.py" not in printed.err
     assert printed.err.count("\n") == 1
 
 
