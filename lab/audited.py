@@ -27,7 +27,8 @@ CHILD = (
     "import os, sys; hasattr(os, 'nice') and os.nice(5); "
     "from losslib.check.__main__ import main; sys.exit(main())"
 )
-_ONE_AT_A_TIME = threading.Lock()
+_QUEUE: list[object] = []  # the first one's audit is under way
+_MOVED = threading.Condition()
 
 
 def audited(name: str, options: Mapping[str, str], wanted: Callable[[], object] = lambda: None) -> Report:
@@ -58,13 +59,20 @@ def audited(name: str, options: Mapping[str, str], wanted: Callable[[], object] 
 
 @contextmanager
 def _turn(wanted: Callable[[], object]) -> Iterator[None]:
-    """One audit at a time; who is not wanted any more leaves the queue."""
-    while not _ONE_AT_A_TIME.acquire(timeout=LOOK):
-        wanted()
+    """One audit at a time, in order of asking; who is not wanted any more leaves the queue."""
+    me = object()
+    with _MOVED:
+        _QUEUE.append(me)
     try:
+        while _QUEUE[0] is not me:
+            with _MOVED:
+                _MOVED.wait(LOOK)
+            wanted()
         yield
     finally:
-        _ONE_AT_A_TIME.release()
+        with _MOVED:
+            _QUEUE.remove(me)
+            _MOVED.notify_all()
 
 
 def _run(command: list[str], wanted: Callable[[], object]) -> tuple[int | None, str, str]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -92,9 +96,31 @@ def value_of(code: str, embeddings: Tensor, labels: Tensor) -> float:
     call = next(line for line in code.split("\n") if line.startswith("loss = "))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the peer's own, on indexing and on temperatures
+        scipy_later()
         exec(f"{imports}\n{made}", scope)  # our own snippet: no text from outside
         loss_func = scope["loss_func"]
         if isinstance(loss_func, torch.nn.Module):
             loss_func.double()
         exec(call, scope)
     return float(scope["loss"].detach())  # type: ignore[attr-defined]
+
+
+def scipy_later() -> None:
+    """Let scipy load where it is first used: the peer imports 70 MB of it for what is not called here."""
+    if find_spec("scipy") is None:
+        return
+    for name in ("scipy.special", "scipy.stats"):
+        if name not in sys.modules and (spec := find_spec(name)) is not None:
+            sys.modules[name] = standing_in(module_from_spec(spec))
+
+
+def standing_in(empty: ModuleType) -> ModuleType:
+    """A module that has not run; whoever asks for anything in it gets that of the real one."""
+
+    def of_the_real_one(attribute: str) -> Any:
+        if sys.modules.get(empty.__name__) is empty:
+            del sys.modules[empty.__name__]
+        return getattr(import_module(empty.__name__), attribute)
+
+    empty.__getattr__ = of_the_real_one  # type: ignore[method-assign]
+    return empty

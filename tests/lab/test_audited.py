@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 from typing import Any
 
@@ -54,12 +55,14 @@ def test_an_audit_that_nobody_waits_for_ends_with_its_process_and_lets_the_next_
     with pytest.raises(LeftError):
         audited("ContrastiveLoss", {}, wanted=leave)
     assert started[0].poll() is not None
-    assert module._ONE_AT_A_TIME.acquire(blocking=False)
-    try:  # now somebody else's audit is under way: who waits for a turn may leave, too
+    assert module._QUEUE == []
+    module._QUEUE.append("somebody else's")  # who waits for a turn may leave, too
+    try:
         with pytest.raises(LeftError):
             audited("ContrastiveLoss", {}, wanted=leave)
+        assert module._QUEUE == ["somebody else's"]
     finally:
-        module._ONE_AT_A_TIME.release()
+        module._QUEUE.clear()
     assert len(started) == 1
     assert time.monotonic() - begun < 50, "the child sleeps for 60 seconds"
 
@@ -69,8 +72,7 @@ def test_an_audit_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "SECONDS", 0.2)
     with pytest.raises(ParameterError, match="did not end within"):
         audited("ContrastiveLoss", {})
-    assert module._ONE_AT_A_TIME.acquire(blocking=False), "the next one may come"
-    module._ONE_AT_A_TIME.release()
+    assert module._QUEUE == [], "the next one may come"
 
 
 def test_an_audit_loads_no_symbolic_algebra():
@@ -82,3 +84,29 @@ def test_an_audit_loads_no_symbolic_algebra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == "0 False\n"
+
+
+def test_audits_come_one_at_a_time_in_order_of_asking():
+    order: list[int] = []
+    under_way: list[int] = []
+
+    def wait(number: int) -> None:
+        with module._turn(lambda: None):
+            under_way.append(number)
+            assert under_way == [number]
+            order.append(number)
+            time.sleep(0.01)
+            under_way.remove(number)
+
+    first = module._turn(lambda: None)
+    first.__enter__()
+    threads = []
+    for number in range(5):
+        threads.append(threading.Thread(target=wait, args=(number,)))
+        threads[-1].start()
+        while len(module._QUEUE) < number + 2:
+            time.sleep(0.001)
+    first.__exit__(None, None, None)
+    for thread in threads:
+        thread.join()
+    assert order == [0, 1, 2, 3, 4]

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -65,3 +67,14 @@ def test_the_command_names_loop_peer_and_convention(capsys: pytest.CaptureFixtur
     assert second["convention"].startswith("Differs from")
     assert "| ContrastiveLoss | 1.00" in capsys.readouterr().out
     assert bench.main(["NoSuchLoss"]) == 2
+
+
+def test_the_peer_loads_no_more_of_scipy_than_it_uses():
+    code = (
+        "import sys; from lab.parity import parity; "
+        "found = parity('TripletMarginLoss'); "
+        "print(found.agrees, 'scipy.stats._stats_py' in sys.modules); "
+        "import scipy.stats; print(scipy.stats.rankdata([3.0, 1.0, 2.0]).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True False\n[3.0, 1.0, 2.0]\n", "")
