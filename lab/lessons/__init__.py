@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lab.recording import Recording
 
 FOLDER = Path(__file__).parent
+WORDS_A_MINUTE = 180  # of a text with figures in it
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Lesson:
         name: of its file, and in links.
         title: a few words.
         order: place among the others.
+        aim: what one knows after it, one sentence that does not give the answer away.
         idea: what it is about, two or three sentences.
         task: what to look at while it runs, one or two sentences.
         question: what is asked before it runs.
@@ -74,6 +76,7 @@ class Lesson:
     name: str
     title: str
     order: int
+    aim: str
     idea: str
     task: str
     question: Question
@@ -82,6 +85,23 @@ class Lesson:
     takeaway: str
     next: Door
     terms: tuple[str, ...] = ()
+
+    @property
+    def minutes(self) -> int:
+        """About how long it takes: to read it, to predict, and to look at each run."""
+        texts = (self.idea, self.task, self.question.text, self.question.why, self.takeaway)
+        texts += tuple(choice.text for choice in self.question.choices)
+        return round(len(" ".join(texts).split()) / WORDS_A_MINUTE + 0.5 + 0.5 * len(self.runs))
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Names of the losses of its runs, each once."""
+        return tuple(dict.fromkeys(run.settings["loss"] for run in self.runs))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the runs of its own seed are shipped, and so shown at once."""
+        return all(self.recording_file(run.name).exists() for run in self.runs)
 
     def configs(self, seed: int = 0) -> dict[str, RunConfig]:
         """Config of each run by its name. Raises ParameterError when the settings are wrong."""
@@ -98,7 +118,7 @@ class Lesson:
 
         Raises ParameterError when a file is damaged.
         """
-        if seed != 0 or not all(self.recording_file(run.name).exists() for run in self.runs):
+        if seed != 0 or not self.recorded:
             return {}
         return {run.name: _recording(self.name, run.name) for run in self.runs}
 

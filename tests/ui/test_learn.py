@@ -38,6 +38,9 @@ def test_the_page_lists_every_lesson_and_failure(opened):
         done = ", done" if lesson.name in ("beta", "temperature") else ""
         assert f"{number}. {lesson.title}{done}" in labels
     assert "Your progress is in the address of this page and nowhere else" in said(at)
+    assert get("positives_only").aim in said(at)
+    assert "Contrastive. About 2 min, trains one run." in said(at)
+    assert "Triplet margin. About 3 min, shows 3 runs." in said(at)
     at = opened(learn_part="failures")
     assert {failure.title for failure in failures()} <= {one.label for one in at.button}
 

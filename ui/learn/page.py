@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from lab.lessons import get, lessons
+from lab.lessons import Lesson, get, lessons
 from ui.learn import gallery, lesson, link, moment, room, trainer
 
 # On a projector: larger type, no sidebar, no caption under the title.
@@ -92,26 +92,31 @@ def overview() -> None:
     if done:
         st.progress(len(done) / len(lessons()), text=f"{len(done)} of {len(lessons())} done")
         st.caption("Your progress is in the address of this page and nowhere else: keep the link to keep it.")
+    following = next((one.name for one in lessons() if one.name not in done), "")
     numbered = list(enumerate(lessons(), 1))
     for row in range(0, len(numbered), 2):
         for column, (number, one) in zip(st.columns(2), numbered[row : row + 2], strict=False):
             with column.container(border=True, height="stretch"):
-                is_done = one.name in done
-                st.button(
-                    f"{number}. {one.title}{', done' if is_done else ''}",
-                    key=f"learn open {one.name}",
-                    icon=":material/check_circle:" if is_done else ":material/school:",
-                    on_click=link.go,
-                    kwargs={link.LESSON: one.name},
-                    help="Opens the lesson",
-                )
-                st.caption(first_sentence(one.idea))
+                card(number, one, one.name in done, one.name == following)
 
 
-def first_sentence(text: str) -> str:
-    """The text up to its first full stop or colon that a space follows."""
-    ends = [place for place in (text.find(". "), text.find(": ")) if place > 0]
-    return f"{text[: min(ends)]}." if ends else text
+def card(number: int, one: Lesson, is_done: bool, is_next: bool) -> None:
+    """What the lesson teaches, with which losses, how long it takes, and whether it is done."""
+    from losslib import catalog
+
+    st.button(
+        f"{number}. {one.title}{', done' if is_done else ''}",
+        key=f"learn open {one.name}",
+        type="primary" if is_next else "secondary",
+        icon=":material/check_circle:" if is_done else ":material/school:",
+        on_click=link.go,
+        kwargs={link.LESSON: one.name},
+        help="Opens the lesson",
+    )
+    st.markdown(one.aim)
+    titles = " and ".join(catalog.get(name).title for name in one.losses)
+    count = f"{len(one.runs)} runs" if len(one.runs) > 1 else "one run"
+    st.caption(f"{titles}. About {one.minutes} min, {'shows' if one.recorded else 'trains'} {count}.")
 
 
 def tools(rooms: bool = True) -> None:

@@ -1,5 +1,6 @@
 """Lessons: their files hold together, and marks agree with answers that are worked out another way."""
 
+import re
 import string
 
 import pytest
@@ -96,3 +97,14 @@ def test_only_the_seed_of_the_recordings_gets_them():
 def test_a_name_that_nearly_fits_is_offered():
     with pytest.raises(ParameterError, match="no lesson is called 'temprature'; did you mean temperature"):
         get("temprature")
+
+
+def test_a_card_says_what_a_lesson_teaches_with_what_and_for_how_long():
+    for lesson in lessons():
+        assert re.fullmatch(r"[A-Z][^.]+\.", lesson.aim), f"{lesson.name}: one sentence"
+        assert len(lesson.aim) <= 100, lesson.name
+    short, long = get("positives_only"), get("labels_or_views")
+    assert (short.minutes, long.minutes) == (2, 3)
+    assert get("dcl_small_batches").losses == ("NTXentLoss", "DecoupledContrastiveLoss")
+    assert not short.recorded
+    assert long.recorded
