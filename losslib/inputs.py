@@ -85,11 +85,12 @@ def read(
                 f"got {labels.dtype} and {ref_labels.dtype}"
             )
     indices = masks = None
-    references = len(x) if y is None else len(y)
-    if isinstance(indices_tuple, PairMasks) and dense:
-        masks = indices_tuple.checked(owner, len(x), references, x.device)
-    elif indices_tuple is not None:
-        indices = read_indices(owner, indices_tuple, len(x), references, x)
+    if indices_tuple is not None:
+        references = len(x) if y is None else len(y)
+        if isinstance(indices_tuple, PairMasks) and dense:
+            masks = indices_tuple.checked(owner, len(x), references, x.device)
+        else:
+            indices = read_indices(owner, indices_tuple, len(x), references, x)
     return Batch(x, labels, indices, y, ref_labels, embeddings.dtype, autocasting(embeddings), masks=masks)
 
 
@@ -140,7 +141,7 @@ def read_labels(owner: str, name: str, labels: Any, x: Tensor) -> Tensor:
     """Labels (N,) on the embeddings' device, in a dtype that compares exactly."""
     if not isinstance(labels, Tensor):
         raise TypeError(f"{owner}: {name} must be a tensor of shape ({len(x)},), got {type(labels).__name__}")
-    if labels.ndim != 1 or len(labels) != len(x):
+    if labels.ndim != 1 or labels.shape[0] != x.shape[0]:
         raise ShapeError(
             f"{owner}: {name} must have shape ({len(x)},), one label a row, got {tuple(labels.shape)}"
         )

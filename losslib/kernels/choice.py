@@ -99,12 +99,13 @@ def choose(loss: Any, here: Situation) -> Choice:
         return _of_its_own(here)
     where = unfit or _unblocked(loss, kernel, here)
     if unfit or (where and many and not _not_by_rows(loss, kernel, here)):
-        return Choice("rows", f"blocks of whole rows need memory linear in them; {where}")
-    if where:
-        return Choice("dense", f"value and gradient come from the distance matrix in one pass; {where}")
-    return Choice(
-        "blocked", f"above {kernel.blocked_from} rows blocks of rows sorted by label stay in the cache"
-    )
+        form, why = "rows", f"blocks of whole rows need memory linear in them; {where}"
+    elif where:
+        form, why = "dense", f"value and gradient come from the distance matrix in one pass; {where}"
+    else:
+        above = kernel.blocked_from
+        form, why = "blocked", f"above {above} rows blocks of rows sorted by label stay in the cache"
+    return Choice(form, why)
 
 
 def _against_proxies(loss: Any, here: Situation) -> Choice:

@@ -15,8 +15,7 @@ from losslib.all_triplets import HingeTripletsTerm
 from losslib.kernels import reduce
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
-from losslib.kernels.scratch import take
-from losslib.precision import values_are_known
+from losslib.kernels.scratch import leased, room, take
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 _FAR = 1e30
@@ -42,22 +41,34 @@ class Slopes(NamedTuple):
 
 def contrastive(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """ContrastiveLoss."""
-    margin, reducer, inverted = loss.distance.margin, loss.reducer, loss.distance.is_inverted
+    reducer, inverted = loss.reducer, loss.distance.is_inverted
     if loss.pos_margin == 0 and not inverted:  # a distance is its own hinge
-        near = v * masks.positive
+        near = torch.mul(v, masks.positive, out=room(v))
     else:
-        near = margin(v, loss.pos_margin).clamp_min_(0).mul_(masks.positive)
-    far = margin(loss.neg_margin, v).clamp_min_(0).mul_(masks.negative)
+        near = _hinge(loss, v, -loss.pos_margin, 1.0).mul_(masks.positive)
+    far = _hinge(loss, v, loss.neg_margin, -1.0).mul_(masks.negative)
     value: Number = 0.0
     each: list[Number] = []
     for hinge, mask in ((near, masks.positive), (far, masks.negative)):
         values = hinge.square() / 2 if loss.squared else hinge
         part = total(values)
         signs = values if loss.squared else hinge.sign_()
-        by = reduce.share(reducer, mask, signs)
+        by = reduce.share(reducer, mask, signs, signs=not loss.squared)
         value = value + part * by
         each.append(by * _orders(masks, inverted))
     return Slopes(value, reduce.difference_(near, each[0], far, each[1]), both=masks.symmetric)
+
+
+def _hinge(loss: Any, v: Tensor, margin: float, sign: float) -> Tensor:
+    """margin + sign * v where that is above 0, else 0; both turned round for a similarity."""
+    if loss.distance.is_inverted:
+        margin, sign = -margin, -sign
+    return _shifted(v, margin, sign).clamp_min_(0)
+
+
+def _shifted(v: Tensor, by: float, sign: float) -> Tensor:
+    """by + sign * v."""
+    return torch.add(v.new_full((1,), by), v, alpha=sign, out=room(v))
 
 
 def _orders(masks: Masks, inverted: bool) -> float:
@@ -66,52 +77,47 @@ def _orders(masks: Masks, inverted: bool) -> float:
 
 
 def threshold_consistent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
-    """ThresholdConsistentMarginLoss; NaN keeps no threshold, so it stays among the violating pairs."""
-    low = _kept(v, loss.margin_plus, torch.gt, masks.positive)
-    high = _kept(v, loss.margin_minus, torch.lt, masks.negative)
+    """ThresholdConsistentMarginLoss."""
+    low = _within(torch.le, v, loss.margin_plus).mul_(masks.positive)
+    high = _within(torch.ge, v, loss.margin_minus).mul_(masks.negative)
     by_low = loss.lambda_plus * reduce.one_over(total(low), v.dtype)
     by_high = loss.lambda_minus * reduce.one_over(total(high), v.dtype)
-    value = (
-        total((loss.margin_plus - v).mul_(low)) * by_low + total((v - loss.margin_minus).mul_(high)) * by_high
-    )
+    pull = _shifted(v, loss.margin_plus, -1.0).mul_(low)
+    value = total(pull) * by_low
+    value = value + total(torch.sub(v, loss.margin_minus, out=pull).mul_(high)) * by_high
     orders = _orders(masks, False)
     slope = reduce.difference_(high, by_high * orders, low, by_low * orders)
     return Slopes(value, slope, both=masks.symmetric)
 
 
-def _kept(v: Tensor, threshold: float, how: Any, mask: Tensor) -> Tensor:
-    """The mask without the entries that are on the far side (`how`) of the threshold."""
-    if v.device.type == "cpu" and not torch.compiler.is_compiling():
-        beyond = how(v, v.new_full((1,), threshold), out=torch.empty_like(v))
-    else:
-        beyond = how(v, threshold).to(v.dtype)
-    return torch.addcmul(mask, beyond, mask, value=-1)
+def _within(how: Any, v: Tensor, threshold: float) -> Tensor:
+    """1 where the values are on one side of the threshold, or on it, else 0."""
+    within: Tensor
+    within = how(v, v.new_full((1,), threshold), out=room(v)) if leased() else how(v, threshold).to(v.dtype)
+    return within
 
 
 def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     """MarginLoss over all triplets, its penalty on a learned beta included; own: beta of each anchor."""
     sign = -1.0 if loss.distance.is_inverted else 1.0
-    from_boundary = (v - own) if sign > 0 else (own - v)
-    near = (from_boundary + loss.margin).clamp_min_(0).mul_(masks.positive)
-    far = torch.rsub(from_boundary, loss.margin).clamp_min_(0).mul_(masks.negative)
+    beta = own * sign
+    near = torch.add(loss.margin - beta, v, alpha=sign, out=room(v)).clamp_min_(0).mul_(masks.positive)
+    far = torch.sub(loss.margin + beta, v, alpha=sign, out=room(v)).clamp_min_(0).mul_(masks.negative)
     positives, negatives = masks.positives, masks.negatives
     sums = total(near.sum(1) @ negatives), total(far.sum(1) @ positives)
-    near, far = near.sign_(), far.sign_()
-    # whole numbers, which single precision could not hold
-    over = near.sum(1).double() * negatives, far.sum(1).double() * positives
-    count = total(over[0] + over[1])
+    over = near.sign_().sum(1).mul_(negatives), far.sign_().sum(1).mul_(positives)
+    # a whole number, which single precision might not hold
+    count = reduce.number((over[0] + over[1]).sum(dtype=torch.float64))
     each = _over_count(count, v.dtype)  # 0 without any, as the penalty's share is then
     value, by_boundary = (sums[0] + sums[1]) * each, None
     if loss.learn_beta:
-        by_boundary = ((over[1] - over[0]).to(v.dtype) * each * sign).unsqueeze(1)
+        by_boundary = ((over[1] - over[0]) * (each * sign)).unsqueeze(1)
         penalty, by_boundary = _penalty(loss, own, positives * negatives, each, by_boundary)
         value = value + penalty
     both = masks.symmetric and own.ndim == 1
-    if both:
-        negatives, positives = _both(negatives, True), _both(positives, True)
-    else:
-        negatives, positives = negatives.unsqueeze(1), positives.unsqueeze(1)
-    slope = near.mul_(negatives).sub_(far.mul_(positives)).mul_(each * sign)
+    # both rows of a positive pair have as many negatives
+    near.mul_((negatives * (each * sign * (2 if both else 1))).unsqueeze(1))
+    slope = near.addcmul_(far, _both(positives * (each * sign), both), value=-1)
     return Slopes(value, slope, by_boundary, both)
 
 
@@ -139,9 +145,10 @@ def _both(of_rows: Tensor, symmetric: bool) -> Tensor:
     column = of_rows.unsqueeze(1)
     if not symmetric:
         return column
-    if of_rows.device.type != "cpu" or not values_are_known(of_rows):
+    if not leased():
         return column + of_rows
-    return torch.add(column, of_rows, out=take(len(of_rows), len(of_rows), dtype=of_rows.dtype))
+    count = of_rows.shape[0]
+    return torch.add(column, of_rows, out=take(count, count, dtype=of_rows.dtype))
 
 
 def triplets(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:

@@ -11,14 +11,17 @@ import torch
 from torch import Tensor
 
 from losslib.kernels import reduce
-from losslib.kernels.dense_hinges import Slopes, _both
+from losslib.kernels.dense_hinges import Slopes, _both, _shifted
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
+from losslib.kernels.scratch import room
 from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
 _SPAN = 76.0  # a sum of 100,000 exponentials over one of e^-76 is a number in single precision
 _UNSHIFTED = 60.0  # exponents from which a sum of exponentials could leave single precision
+_SQUARES = 80.0  # gamma e^80, what the circle loss divides by at the most, is a number
+_APART = 64.0  # between the largest exponents of the rows: e^_LEAST is nothing next to e^-64
 _LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
 
 
@@ -60,7 +63,7 @@ def _scale(loss: Any, scale: float) -> float:
 
 def _exponentials(v: Tensor, scale: float, less: float) -> Tensor:
     """exp(scale * v - less)."""
-    return torch.add(v.new_full((1,), -less), v, alpha=scale).exp_()
+    return _shifted(v, -less, scale).exp_()
 
 
 def _column(weight: Number) -> Number:
@@ -86,7 +89,7 @@ def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     scale = _scale(loss, 1 / loss.temperature)
     highest, present = _highest(loss, scale), masks.has_positives
     counts = masks.positives if present is None else masks.positives.clamp_min(1)
-    mean = (v * masks.positive).sum(1) * scale / counts
+    mean = torch.mul(v, masks.positive, out=room(v)).sum(1).mul_(scale).div_(counts)
     if highest is None:
         everything, share, _ = _sums(v * scale, masks.positive + masks.negative, None)
         values = everything.squeeze(1) - mean
@@ -113,14 +116,14 @@ def nt_xent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     if highest is None or abs(scale) * (loss.distance.bounds()[1] - loss.distance.bounds()[0]) > _UNSHIFTED:
         return _nt_xent_shifted(loss, v * scale, masks, scale)
     every = _exponentials(v, scale, highest)
-    share = every * masks.negative
+    share = torch.mul(every, masks.negative, out=room(v))
     sums = share.sum(1)
     column = sums.unsqueeze(1)
-    values = (column / every).log1p_().mul_(masks.positive)  # without negatives 0
+    values = torch.div(column, every, out=room(v)).log1p_().mul_(masks.positive)  # without negatives 0
     each = reduce.share(
         loss.reducer, masks.positive if some is None else masks.positive * some.unsqueeze(1), values
     )
-    chance = column.div(every.add_(column)).mul_(masks.positive).mul_(each * scale)
+    chance = torch.div(column, every.add_(column), out=every).mul_(masks.positive).mul_(each * scale)
     over = chance.sum(1) / (sums if some is None else sums + (1 - some))
     slope = share.mul_(_both(over, masks.symmetric)).sub_(chance)
     return Slopes(
@@ -149,7 +152,8 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
         return _decoupled_shifted(loss, v, masks, kept, anchors, each)
     share = _exponentials(v, scale, highest).mul_(masks.negative)
     sums = share.sum(1) if some is None else _sum_or_one(share)
-    value = (total(sums.log().add_(highest).mul_(anchors)) - total(v * kept) * scale) * each
+    pull = total(torch.mul(v, kept, out=room(v))) * scale
+    value = (total(sums.log().add_(highest).mul_(anchors)) - pull) * each
     share.mul_(_both(anchors / sums * (each * scale), masks.symmetric))
     slope = reduce.difference_(share, 1.0, kept, each * scale * (2 if masks.symmetric else 1))
     return Slopes(value, slope, both=masks.symmetric)
@@ -200,9 +204,8 @@ def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     value, weight = reduce.rows(loss.reducer, values, present)
     weight = weight * sign
     far.mul_(_both(weight / of_far.add_(1), masks.symmetric))
-    return Slopes(
-        value, far.sub_(near.mul_(_both(weight / of_near.add_(1), masks.symmetric))), both=masks.symmetric
-    )
+    far.addcmul_(near, _both(weight / of_near.add_(1), masks.symmetric), value=-1)
+    return Slopes(value, far, both=masks.symmetric)
 
 
 def _log1p_sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Tensor, Tensor]:
@@ -215,25 +218,41 @@ def _log1p_sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Te
 def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """CircleLoss, the weights of the pairs taken as constants."""
     m, gamma = loss.margin, loss.gamma
-    if not 0 <= m < 1 or gamma > _SPAN:
+    if not 0 <= m < 1 or gamma > _SQUARES:
         return _circle_shifted(loss, v, masks)
     # with r = 1 - v and w = max(v, -m) the logits are gamma (r^2 - m^2) and gamma (w^2 - m^2)
-    apart, within, positive = torch.rsub(v, 1), v.clamp_min(-m), masks.positive
-    near = (apart * apart).mul_(gamma).mul_(positive)
-    largest = near.amax(1, keepdim=True)
-    near = near.sub_(largest).clamp_min_(_LEAST).exp_().mul_(positive)
-    far = torch.addcmul(v.new_full((1,), -gamma), within, within, value=gamma).exp_().mul_(masks.negative)
+    apart, within = _shifted(v, 1.0, -1.0), torch.clamp_min(v, -m, out=room(v))
     present = masks.has_positives
+    largest = torch.mul(apart, masks.positive, out=room(v)).amax(1, keepdim=True).square_().mul_(gamma)
+    less = _common(largest, present, masks)
+    near = torch.addcmul(-less, apart, apart, value=gamma, out=room(v)).clamp_(_LEAST, 0.0).exp_()
+    near.mul_(masks.positive)
+    far = torch.addcmul(v.new_full((1,), -gamma), within, within, value=gamma, out=room(v)).exp_()
+    far.mul_(masks.negative)
     if (some := masks.has_negatives) is not None:
         present = some if present is None else present * some
     of_near, of_far = (near.sum(1), far.sum(1)) if present is None else (_sum_or_one(near), _sum_or_one(far))
-    logits = (of_near * of_far).log_().add_(largest.squeeze(1)).add_(gamma * (1 - 2 * m * m))
+    # log by log: off a common exponent their product may have left single precision
+    logits = of_near.log().add_(of_far.log()).add_(less.view(-1)).add_(gamma * (1 - 2 * m * m))
     value, weight = reduce.rows(loss.reducer, softplus(logits), present)
     weight = logits.sigmoid_().mul_(weight * gamma)
     far.mul_(within.add_(m)).mul_(_both(weight / of_far, masks.symmetric))
-    near.mul_(apart.add_(m)).mul_(_column(weight / of_near))
-    slope = far.sub_(near)
-    return Slopes(value, slope.sub_(near.t()) if masks.symmetric else slope, both=masks.symmetric)
+    common = masks.symmetric and less is not largest
+    slope = far.addcmul_(near.mul_(apart.add_(m)), _both(weight / of_near, common), value=-1)
+    if masks.symmetric and not common:
+        slope.sub_(torch.mul(near, _column(weight / of_near)).t())
+    return Slopes(value, slope, both=masks.symmetric)
+
+
+def _common(largest: Tensor, present: Tensor | None, masks: Masks) -> Tensor:
+    """The largest exponent of all rows (1,), where those of the rows (B, 1) are near enough, else these.
+
+    Off one exponent for all, the exponentials of a batch with itself are those of both orders of a pair.
+    """
+    if not (masks.known and masks.symmetric and present is None):
+        return largest
+    least, most = torch.aminmax(largest)
+    return most.view(1) if most.item() - least.item() < _APART else largest
 
 
 def _circle_shifted(loss: Any, v: Tensor, masks: Masks) -> Slopes:

@@ -41,17 +41,24 @@ class _Fused(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, y: Tensor | None, parameter: Tensor | None, run: Run, plain: Plain
     ) -> Tensor:
-        found = run(Inputs(x, y, parameter))
+        value, by_x, by_y, by_parameter = run(Inputs(x, y, parameter))
         ctx.plain = plain
-        ctx.save_for_backward(x, y, parameter, *found[1:])
-        return found.value if isinstance(found.value, Tensor) else x.new_full((), found.value)
+        ctx.save_for_backward(x, y, parameter, by_x, by_y, by_parameter)
+        return value if isinstance(value, Tensor) else x.new_full((), value)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors
+        (grad,) = grads
+        x, y, parameter, by_x, by_y, by_parameter = ctx.saved_tensors
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            return (*_differentiable(ctx, saved[:3], grads[0]), None, None)
-        return (*(None if grad is None else grad * grads[0] for grad in saved[3:]), None, None)
+            return (*_differentiable(ctx, (x, y, parameter), grad), None, None)
+        return (
+            None if by_x is None else by_x * grad,
+            None if by_y is None else by_y * grad,
+            None if by_parameter is None else by_parameter * grad,
+            None,
+            None,
+        )
 
 
 def _differentiable(ctx: Any, given: tuple[Any, ...], grad: Tensor) -> list[Tensor | None]:

@@ -10,8 +10,6 @@ from losslib.kernels.scratch import take
 from losslib.pair_matrix import batch_masks
 from losslib.precision import values_are_known
 
-_FEW = 1 << 13  # entries up to which comparing whole numbers costs less than making others of them
-
 
 class Masks:
     """Masks (B, R) of positive and negative pairs, 1 or 0, in the embeddings' dtype.
@@ -34,14 +32,14 @@ class Masks:
         self._positive: Tensor | None = None
         self._negative: Tensor | None = None
         self._positives: Tensor | None = None
-        if self.whole and self.known and len(labels) * len(others) > _FEW:
+        if self.whole and self.known:
             self._as_numbers()
 
     def _as_numbers(self) -> None:
         """Labels as floating numbers where they compare the same: with those a mask is quickest."""
         largest = 2**24 if self.dtype == torch.float32 else 2**53
         for labels in (self.labels,) if self.symmetric else (self.labels, self.others):
-            if labels.dtype in (torch.int64, torch.int32) and len(labels):
+            if labels.dtype in (torch.int64, torch.int32) and labels.shape[0]:
                 low, high = torch.aminmax(labels)
                 if not -largest < low.item() <= high.item() < largest:
                     return
@@ -93,7 +91,7 @@ class Masks:
         compare = torch.eq if equal else torch.ne
         if not self.known:
             return compare(own, others).to(self.dtype)
-        return compare(own, others, out=take(len(own), len(others), dtype=self.dtype))
+        return compare(own, others, out=take(own.shape[0], others.shape[0], dtype=self.dtype))
 
     def keep_pairs_(self, matrix: Tensor) -> Tensor:
         """The matrix with 0 in place of every entry that is no pair."""

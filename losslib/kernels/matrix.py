@@ -20,21 +20,22 @@ class Matrix:
 
     def __init__(self, x: Tensor, y: Tensor | None, distance: Distance) -> None:
         self.distance = distance
+        self.power: float = 1.0 if distance.is_inverted else getattr(distance, "power", 1.0)
         self.x = Rows(x, distance)
         self.y = None if y is None else Rows(y, distance)
+        self.known = x.device.type == "cpu" and values_are_known(x)
         self.exact = not distance.is_inverted
         self.values = self._similarities() if distance.is_inverted else self._distances()
 
     def _similarities(self) -> Tensor:
         x, others = self.x.unit, (self.x if self.y is None else self.y).unit
-        if x.device.type != "cpu" or not values_are_known(x):
+        if not self.known:
             return x @ others.t()
-        return torch.mm(x, others.t(), out=take(len(x), len(others), dtype=x.dtype))
+        return torch.mm(x, others.t(), out=take(x.shape[0], others.shape[0], dtype=x.dtype))
 
     def _distances(self) -> Tensor:
         x, dtype = self.x.given, self.x.given.dtype
-        known = x.device.type == "cpu" and values_are_known(x)
-        if dtype == torch.float32 and known and self.x.normalised and x.shape[1] > NARROW:
+        if dtype == torch.float32 and self.known and self.x.normalised and x.shape[1] > NARROW:
             distance = self._in_single()
             if distance is not None:
                 return self._raised(distance)
@@ -51,7 +52,7 @@ class Matrix:
         x = self.x.unit
         if self.x.narrow is not None and (self.y is None or self.y.narrow is not None):
             others = x if self.y is None else self.y.unit
-            out = take(len(x), len(others), dtype=x.dtype)
+            out = take(x.shape[0], others.shape[0], dtype=x.dtype)
             squared = torch.addmm(x.new_full((1,), 2.0), x, others.t(), alpha=-2.0, out=out)
             if self.y is None:
                 squared.fill_diagonal_(4.0)
@@ -73,9 +74,8 @@ class Matrix:
         return squared.sqrt_()
 
     def _raised(self, distance: Tensor) -> Tensor:
-        power: float = getattr(self.distance, "power", 1.0)
         self._root = distance
-        return distance if power == 1 else distance.square()
+        return distance if self.power == 1 else distance.square()
 
     def back(
         self, slope: Tensor, want_x: bool, want_y: bool, both: bool, lifted: float = 1.0
@@ -87,7 +87,7 @@ class Matrix:
         """
         if self.distance.is_inverted:
             pull, sign = slope, 1.0
-        elif getattr(self.distance, "power", 1.0) == 1:
+        elif self.power == 1:
             root = torch.threshold(self._root, 0.0, torch.inf) if self.exact else self._root
             pull, sign = slope.div_(root), -1.0
         else:
@@ -97,10 +97,10 @@ class Matrix:
             return self._back_exactly(pull, -sign, want_x, want_y, both)
         x = self.x.unit
         if self.y is None:
-            once = _product(pull, x, sign)
-            return self.x.back(once if both else once.addmm_(pull.t(), x, alpha=sign)), None
-        by_x = self.x.back(_product(pull, self.y.unit, sign)) if want_x else None
-        by_y = self.y.back(_product(pull.t(), x, sign)) if want_y else None
+            once = pull @ x
+            return self.x.back(once if both else once.addmm_(pull.t(), x), sign), None
+        by_x = self.x.back(pull @ self.y.unit, sign) if want_x else None
+        by_y = self.y.back(pull.t() @ x, sign) if want_y else None
         return by_x, by_y
 
     def _back_exactly(
@@ -119,12 +119,3 @@ class Matrix:
         by_x = self.x.back(pull.sum(1, keepdim=True) * a - pull @ b) if want_x else None
         by_y = self.y.back(pull.sum(0).unsqueeze(1) * b - pull.t() @ a) if want_y else None
         return by_x, by_y
-
-
-def _product(a: Tensor, b: Tensor, factor: float) -> Tensor:
-    """factor * a @ b, in one operation unless a small factor would make slow, subnormal numbers of a's."""
-    if factor == 1:
-        return a @ b
-    if len(a) != len(b) or abs(factor) < 0.5:
-        return (a @ b).mul_(factor)
-    return torch.addmm(b, a, b, beta=0.0, alpha=factor)  # b times 0 stands for nothing

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from losslib.precision import values_are_known
+from losslib.kernels.scratch import leased, room
 from losslib.reducers import AvgNonZeroReducer, MeanReducer, Reducer, SumReducer
 
 Number: TypeAlias = Tensor | float  # 0-d where looking at its value would cost something
@@ -20,7 +20,7 @@ def known(reducer: Reducer) -> bool:
 
 def number(value: Tensor) -> Number:
     """The number of a 0-d tensor where looking costs nothing, else the tensor."""
-    return value.item() if value.device.type == "cpu" and values_are_known(value) else value
+    return value.item() if leased() else value
 
 
 def total(values: Tensor) -> Number:
@@ -34,14 +34,16 @@ def one_over(count: Number, dtype: torch.dtype) -> Number:
     return 1.0 / (count.clamp_min(1).to(dtype) if isinstance(count, Tensor) else max(count, 1))
 
 
-def share(reducer: Reducer, mask: Tensor, values: Tensor) -> Number:
+def share(reducer: Reducer, mask: Tensor, values: Tensor, signs: bool = False) -> Number:
     """What the sum of non-negative values is multiplied by: 1 over their number, or that above zero.
 
-    mask: 1 where there is a value, else 0; values: 0 where there is none. Their signs do as well.
+    mask: 1 where there is a value, else 0. values: 0 where there is none; their signs do as well (`signs`).
     """
     if type(reducer) is SumReducer:
         return 1.0
-    return one_over(total(values.sign() if type(reducer) is AvgNonZeroReducer else mask), values.dtype)
+    if type(reducer) is AvgNonZeroReducer:
+        mask = values if signs else torch.sign(values, out=room(values))
+    return one_over(total(mask), values.dtype)
 
 
 def rows(reducer: Reducer, values: Tensor, present: Tensor | None) -> tuple[Number, Number]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from losslib.distances import Distance
 from losslib.distances.exact import widen
 from losslib.distances.units import back_through_units, norms, unit_rows
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import room, take
 from losslib.precision import values_are_known
 
 _LEAST, _MOST = 1e-15, 1e15  # norms whose squares single precision holds
@@ -75,16 +75,17 @@ class Rows:
         some = (self.given != 0).any(1) if self.norm is None else (self.norm < torch.inf).squeeze(1)
         return some.to(rows.dtype)
 
-    def back(self, grad: Tensor) -> Tensor:
-        """The gradient by the embeddings, from that by the rows (N, D), which it may overwrite."""
+    def back(self, grad: Tensor, times: float = 1.0) -> Tensor:
+        """The gradient by the embeddings: that by the rows (N, D), which it may overwrite, times a number."""
+        if self.narrow is not None and grad.dtype == self.narrow.dtype:
+            along = torch.mul(grad, self.unit, out=room(grad)).sum(1, keepdim=True)
+            return grad.addcmul_(self.unit, along, value=-1).div_(self.narrow / times)
+        grad = grad if times == 1 else grad.mul_(times)
         if not self.normalised:
             return grad.to(self.given.dtype)
         if not self._single:  # double precision, whose squares may overflow
             return back_through_units(self.given, grad)
         unit = self.unit if grad.dtype == self.given.dtype else self.wide
-        if self.narrow is None or grad.dtype != self.narrow.dtype:
-            assert self.norm is not None
-            across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
-            return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)
-        both = torch.mul(grad, unit, out=take(*grad.shape, dtype=grad.dtype))
-        return grad.addcmul_(unit, both.sum(1, keepdim=True), value=-1).div_(self.narrow)
+        assert self.norm is not None
+        across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
+        return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)

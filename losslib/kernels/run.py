@@ -23,20 +23,20 @@ FORMS = ("own", "dense", *LINEAR)
 
 def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | None:
     """The reduced loss without penalties, 0-d, or None where it takes none of these forms."""
-    if type(loss) not in kernels() or batch.labels is None or transforming():
+    kernel = kernels().get(type(loss))
+    if kernel is None or batch.labels is None or transforming():
         return None
     here = _situation(batch)
-    choice = choose(loss, here)
-    if choice.form not in forms:
+    form = choose(loss, here).form
+    if form not in forms:
         return None
-    kernel = kernels()[type(loss)]
-    if choice.form == "own":
+    if form == "own":
         assert kernel.blocked is not None
         short: Tensor = kernel.blocked(loss, batch)
         return short
-    parameter = getattr(loss, "beta", None) if getattr(loss, "learn_beta", False) else None
-    inputs = Inputs(batch.embeddings, batch.ref_emb, parameter)
-    needs = tuple(torch.is_grad_enabled() and given is not None and given.requires_grad for given in inputs)
+    inputs = Inputs(batch.embeddings, batch.ref_emb, kernel.learned(loss))
+    graph = torch.is_grad_enabled()
+    needs = tuple([graph and given is not None and given.requires_grad for given in inputs])
 
     def run(given: Inputs) -> Found:
         if here.device != "cpu" or not here.values_known:
@@ -45,11 +45,11 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
             return found(given)
 
     def found(given: Inputs) -> Found:
-        if choice.form == "rows":
+        if form == "rows":
             assert kernel.by_rows is not None
             by_rows: Found = kernel.by_rows(loss, given, batch, needs)
             return by_rows
-        if choice.form == "blocked":
+        if form == "blocked":
             assert kernel.blocked is not None
             blocked: Found = kernel.blocked(loss, given.embeddings, batch, any(needs))
             return blocked
@@ -65,12 +65,12 @@ def _situation(batch: Batch) -> Situation:
     x, labels, apart = batch.embeddings, batch.labels, batch.ref_emb
     assert labels is not None
     return Situation(
-        len(x),
-        None if apart is None else len(apart),
+        x.shape[0],
+        None if apart is None else apart.shape[0],
         x.device.type,
         x.shape[1],
         batch.indices is not None or batch.masks is not None,
-        not labels.is_floating_point() and batch.own is None,
+        not labels.is_floating_point(),
         values_are_known(x),
     )
 
@@ -81,7 +81,9 @@ def _dense(loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[
     found = kernel.dense(loss, matrix.values, Masks(batch), kernel.own(loss, batch))
     if not any(needs):
         return Found(found.value)
-    by_x, by_y = matrix.back(found.slope, needs[0], needs[1], found.both, found.lifted)
+    by_x = by_y = None
+    if needs[0] or needs[1]:
+        by_x, by_y = matrix.back(found.slope, needs[0], needs[1], found.both, found.lifted)
     by_parameter = _by_parameter(loss, found.by_own, batch) if needs[2] else None
     return Found(found.value, by_x if needs[0] else None, by_y, by_parameter)
 

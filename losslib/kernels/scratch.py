@@ -1,4 +1,4 @@
-"""Memory for a call's large buffers, which a thread keeps from one call to the next.
+"""Memory for a call's buffers, which a thread keeps from one call to the next.
 
 Fresh memory costs a page fault for every 4 KiB first written: up to a third of a call at 1,024 rows.
 """
@@ -13,14 +13,14 @@ from torch import Tensor
 
 MOST = 16 << 20  # bytes that a thread keeps; what goes beyond is fresh
 _ALIGNED = 64
-_VIEWS = 256  # of its memory that a thread keeps
-_LARGE = 1 << 16  # bytes; less than that comes without page faults
+_VIEWS = 2048  # of its memory that a thread keeps
 
 
 class _Kept(threading.local):
     def __init__(self) -> None:
         self.store: Tensor | None = None
-        self.views: dict[tuple[int, tuple[int, ...], torch.dtype], Tensor] = {}  # each takes longer to make
+        # by start, shape and dtype, each with its end: a view takes longer to make than to fill
+        self.views: dict[tuple[int, tuple[int, ...], torch.dtype], tuple[Tensor, int]] = {}
         self.bytes = 0
         self.depth = 0
         self.used = 0
@@ -61,18 +61,36 @@ def _fit(kept: _Kept) -> None:
 def take(*shape: int, dtype: torch.dtype) -> Tensor:
     """An uninitialised tensor on the CPU; inside a lease for as long as that lasts. No result may be one."""
     kept = _KEPT
+    if not kept.depth:
+        return torch.empty(shape, dtype=dtype, device="cpu")
+    start = kept.used
+    found = kept.views.get((start, shape, dtype))
+    if found is None:
+        found = _made(kept, start, shape, dtype)
+    view, kept.used = found
+    return view
+
+
+def _made(kept: _Kept, start: int, shape: tuple[int, ...], dtype: torch.dtype) -> tuple[Tensor, int]:
+    """A tensor in the memory from `start` on, or a fresh one beyond it, and where the next may start."""
     size = prod(shape) * dtype.itemsize
-    if kept.depth and size >= _LARGE:
-        start = kept.used
-        kept.used += -(-size // _ALIGNED) * _ALIGNED
-        kept.wanted = max(kept.wanted, kept.used)
-        if kept.store is not None and start + size <= kept.bytes:
-            view = kept.views.get((start, shape, dtype))
-            if view is None:
-                if len(kept.views) >= _VIEWS:
-                    kept.views.clear()
-                with torch.inference_mode(False):  # as above
-                    view = kept.store[start : start + size].view(dtype).view(shape)
-                kept.views[start, shape, dtype] = view
-            return view
-    return torch.empty(shape, dtype=dtype, device="cpu")
+    stop = start - (-size // _ALIGNED) * _ALIGNED
+    kept.wanted = max(kept.wanted, stop)
+    if kept.store is None or start + size > kept.bytes:
+        return torch.empty(shape, dtype=dtype, device="cpu"), stop
+    if len(kept.views) >= _VIEWS:
+        kept.views.clear()
+    with torch.inference_mode(False):  # as above
+        view = kept.store[start : start + size].view(dtype).view(shape)
+    kept.views[start, shape, dtype] = view, stop
+    return view, stop
+
+
+def leased() -> bool:
+    """Whether a lease holds: it is taken only where values are known, on the CPU."""
+    return not torch.compiler.is_compiling() and _KEPT.depth > 0
+
+
+def room(like: Tensor) -> Tensor:
+    """An uninitialised tensor of the same shape, dtype and device, by `take` where a lease holds."""
+    return take(*like.shape, dtype=like.dtype) if leased() else torch.empty_like(like)
