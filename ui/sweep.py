@@ -64,7 +64,9 @@ def wanted(base: dict[str, str]) -> Plan | None:
         vary, seeds = varied(base)
         first = int(base["seed"])
         plan = Plan.of(base, vary, range(first, first + seeds))
-        choice.desk().limits.check([cell.config for cell in plan.cells], choice.limits())
+        limits = choice.desk().limits
+        limits.check_count(plan.most)  # before there are any: a visitor may have typed thousands of values
+        limits.check([cell.config for cell in plan.cells], choice.limits())
     except ParameterError as error:
         st.warning(sentence(str(error).removeprefix("sweep: ")))
         return None

@@ -139,6 +139,8 @@ def what_the_curves_say(subject: Subject, curves: LossCurves) -> tuple[str, ...]
     if not curves.curves:
         return (curves.held,)
     said = [curves.held, *(course(curve, curves) for curve in curves.curves)]
+    if any(curve.start is not None for curve in curves.curves):
+        said.append("A cross on a curve marks where that pair stands in the batch.")
     if subject.cls.stop_gradient:
         said.append(f"The gradient is not the slope of the value: {subject.cls.stop_gradient}.")
     if curves.rug is not None:

@@ -38,6 +38,14 @@ class SweepLimits:
                 found[field.name] = param.parse(environment[name], name)
         return cls(**found)
 
+    def check_count(self, runs: int) -> None:
+        """Raises LimitError, one sentence, when there are more runs than is allowed."""
+        if runs > self.cells:
+            raise LimitError(
+                f"this server allows at most {self.cells} runs a sweep, this one has {runs}; "
+                "take fewer values, losses or seeds"
+            )
+
     def check(self, configs: Sequence[RunConfig], each: Limits) -> None:
         """Raises LimitError, one sentence, when the runs ask for more than is allowed.
 
@@ -45,11 +53,7 @@ class SweepLimits:
             configs: all runs.
             each: what a single run may have.
         """
-        if len(configs) > self.cells:
-            raise LimitError(
-                f"this server allows at most {self.cells} runs a sweep, this one has {len(configs)}; "
-                "take fewer values, losses or seeds"
-            )
+        self.check_count(len(configs))
         steps = sum(config.steps for config in configs)
         if steps > self.steps:
             raise LimitError(

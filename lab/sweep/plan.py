@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,7 +102,7 @@ class Plan:
         for loss in self.losses:
             if loss not in catalog.losses():
                 catalog.get(loss)  # raises, naming near misses
-            mine = [(n, v) for n, v in self.vary if n != "loss" and self._concerns(n, loss)]
+            mine = self._varied_for(loss)
             for values in itertools.product(*(v for _, v in mine)):
                 varied = tuple(zip((n for n, _ in mine), values, strict=True))
                 if "loss" in dict(self.vary):
@@ -112,12 +113,22 @@ class Plan:
         return tuple(found.values())
 
     @property
+    def most(self) -> int:
+        """How many runs there are at most, without making them: all combinations, equal ones counted each."""
+        each = [math.prod(len(values) for _, values in self._varied_for(loss)) for loss in self.losses]
+        return sum(each) * len(self.seeds)
+
+    @property
     def steps(self) -> int:
         """Updates of all runs together."""
         return sum(cell.config.steps for cell in self.cells)
 
     def _loss_options(self) -> list[str]:
         return [name for name, _ in self.vary if name.partition(".")[0] in catalog.losses()]
+
+    def _varied_for(self, loss: str) -> list[tuple[str, tuple[str, ...]]]:
+        """What is varied in the runs of a loss, the loss aside."""
+        return [(n, v) for n, v in self.vary if n != "loss" and self._concerns(n, loss)]
 
     def _concerns(self, name: str, loss: str) -> bool:
         owner, dot, _ = name.partition(".")

@@ -139,6 +139,10 @@ def test_a_link_may_name_several_losses():
         ({"seeds": "3"}, "The page has no setting 'seeds'"),
         ({"sweep.steps": "20000"}, "at most 40000 steps a sweep, this one has 240000"),
         ({"sweep.seeds": "10", "sweep.batches": "16, 32, 64"}, "at most 60 runs a sweep, this one has 180"),
+        (
+            {"sweep.seeds": "10", "sweep.rates": ", ".join(f"{at}e-6" for at in range(1, 2001))},
+            "at most 60 runs a sweep, this one has 120000",
+        ),
     ],
 )
 def test_what_is_not_possible_is_a_sentence(query, words):

@@ -24,6 +24,7 @@ from lab.anatomy.words import (
     what_the_portrait_says,
 )
 from lab.curves import curves_of
+from lab.figures.loss_curves import loss_curves
 from lab.presets import get as preset
 from losslib import catalog, losses
 from losslib.distances import CosineSimilarity, LpDistance
@@ -268,3 +269,12 @@ def test_values_that_are_no_numbers_are_said():
     assert np.isnan(quantity(broken, RISE)[0])
     assert quantity(broken, RISE)[2] == 1.0
     assert pull(math.nan, inverted=False) == "not a finite number"
+
+
+@pytest.mark.parametrize(("batch", "told"), [(example_batch(), True), (None, False)])
+def test_a_cross_is_explained_where_there_is_one(batch, told):
+    subject = Subject("NTXentLoss")
+    curves, _ = curves_of(subject, batch, example_batch())
+    crosses = sum(trace.marker.symbol == "x-thin" for trace in loss_curves(curves).data)
+    assert crosses == (4 if told else 0), "two sides, loss and gradient"
+    assert ("A cross on a curve marks" in " ".join(what_the_curves_say(subject, curves))) == told

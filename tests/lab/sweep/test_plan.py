@@ -52,6 +52,20 @@ def test_options_of_the_base_stay_with_their_loss():
     assert all(cell.config.data_values["points"] == 100 for cell in made.cells)
 
 
+def test_how_many_runs_there_are_at_most_is_known_without_making_them():
+    vary = {
+        "loss": ["ContrastiveLoss", "NTXentLoss"],
+        "lr": ["0.1", "0.2"],
+        "NTXentLoss.temperature": ["1", "2"],
+    }
+    plan = Plan.of(BASE, vary, (0, 1, 2))
+    assert plan.most == len(plan.cells) == (2 + 2 * 2) * 3
+    twice = Plan.of(BASE, {"lr": ["0.1", "1e-1"]})
+    assert (twice.most, len(twice.cells)) == (2, 1)
+    endless = Plan.of(BASE, {name: list(map(str, range(1, 10_001))) for name in ("lr", "batch", "dim")})
+    assert endless.most == 10**12
+
+
 def test_equal_runs_count_once():
     assert len(plan(vary={"ContrastiveLoss.neg_margin": [1, 1.0, "1"]}).cells) == 1
 
