@@ -227,7 +227,12 @@ def _reads_masks(loss: nn.Module) -> bool:
 def _on_pair_matrix(loss: Any, embeddings: Tensor, batch: Batch) -> Any:
     """The loss of a batch whose pairs are masks of its distance matrix."""
     with without_autocast(embeddings):
-        return loss._reduced(loss._with_penalties(loss.compute(batch), batch), embeddings, batch.labels)
+        value = loss._fused(batch)
+        if value is None:
+            return loss._reduced(loss._with_penalties(loss.compute(batch), batch), embeddings, batch.labels)
+        for term in loss._with_penalties({}, batch).values():
+            value = value + term.losses
+        return value
 
 
 def _in_memory(indices: Indices, own: Tensor) -> Indices:

@@ -32,11 +32,8 @@ def sup_con(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Foun
         counts = part.positives.clamp_min(1)
         logits = part.scaled(scale)
         mean = (logits[:, part.band] * part.positive).sum(1) / counts
-        if part.own is not None:
-            logits[:, part.own].fill_diagonal_(-FAR)
-        largest, share = _exponentials(logits)
-        if part.own is not None:
-            share[:, part.own].fill_diagonal_(0)
+        largest, share = _exponentials(part.without_own(logits, -FAR))
+        part.without_own(share, 0.0)
         sums = share.sum(1)
         values = torch.where(present > 0, sums.log() + largest.squeeze(1) - mean, 0.0)
         weight = present
@@ -152,8 +149,9 @@ def nca(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
 
 
 def instance(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
-    """InstanceLoss: without references a row itself is among its right ones."""
-    return _right_against_wrong(loss, x, batch, needs, loss.gamma, own=x.references is None)
+    """InstanceLoss: where the references are the batch itself, a row is among its own right ones."""
+    own = x.references is None or batch.among_itself
+    return _right_against_wrong(loss, x, batch, needs, loss.gamma, own)
 
 
 def _right_against_wrong(
@@ -176,7 +174,7 @@ def _right_against_wrong(
         values = softplus(excess)
         weight = excess.sigmoid_().mul_(values.sign() if above else 1.0).mul_(scale)
         if own and blocks.x.rows.normalised:  # a unit row's similarity to itself does not change
-            pull.diagonal(part.here.start - part.band.start).zero_()
+            part.without_own(pull, 0.0)
         push.mul_(weight / of_wrong)
         push[:, part.band].sub_(pull.mul_(weight / sums.clamp_min(1e-37)))
         return values.squeeze(1), present, push

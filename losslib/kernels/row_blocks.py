@@ -83,9 +83,7 @@ class _Sorted:
             return torch.zeros_like(self.rows.given)
         for side, total in self.totals.items():  # a row's own part: sum(slope) * x
             found = found.addcmul(self.wide, total.unsqueeze(1), value=-factors[side])
-        place = torch.empty_like(self.order)
-        place[self.order] = torch.arange(len(place))
-        return self.rows.back(found).index_select(0, place)
+        return self.rows.back(found).index_select(0, _inverse(self.order))
 
 
 @dataclass
@@ -94,7 +92,7 @@ class Part:
 
     values: (b, R), those of own places meaningless. band: columns. same: (b, width of the band), 1 where a
     row and a column are of one class, an own place included; positive: the same without own places. own: the
-    columns of a batch's own places, with the block's first row in the first of them.
+    column of each row itself or its copy, (b, 1), in its class; None for references that have none.
     """
 
     values: Tensor
@@ -106,7 +104,15 @@ class Part:
     negatives: Tensor
     exact: bool
     disposable: bool  # whether the values may be overwritten before the pull
-    own: slice | None = None
+    columns: int
+    own: Tensor | None = None
+
+    def without_own(self, entries: Tensor, filler: float) -> Tensor:
+        """Entries (b, R), or of the band, with a filler in each row's own place."""
+        if self.own is None:
+            return entries
+        own = self.own if entries.shape[1] == self.columns else self.own - self.band.start
+        return entries.scatter_(1, own, filler)
 
     def band_values(self) -> Tensor:
         """The values of the band, a part of `values` or all of them."""
@@ -151,7 +157,7 @@ class RowBlocks:
             assert batch.ref_labels is not None
             self.y = _Sorted(given.references, batch.ref_labels, loss, needs[1])
         self.dtype = given.embeddings.dtype
-        self._place()
+        self._place(batch)
         self.near = near and not self.inverted
         self.radial = not self.inverted and not self.x.rows.normalised
         if self.radial:  # far from the origin, products would cancel
@@ -163,8 +169,8 @@ class RowBlocks:
                 of.prepare(sides)
         self.buffer = take(min(ROWS, len(self.x)) * len(self.y), dtype=self.dtype)
 
-    def _place(self) -> None:
-        """Where each row's class lies among the columns, and one number a class."""
+    def _place(self, batch: Batch) -> None:
+        """Where each row and its class lie among the columns, and one number a class."""
         labels, others = self.x.labels, self.y.labels
         first = torch.searchsorted(others, labels)
         last = torch.searchsorted(others, labels, right=True)
@@ -172,8 +178,12 @@ class RowBlocks:
         self.number = torch.searchsorted(others, others).to(self.dtype)
         self.own_number = torch.where(self.sizes > 0, first, -1).to(self.dtype)
         self._starts, self._ends = first.tolist(), last.tolist()
-        own = 0 if self.apart else 1
-        self.positives, self.negatives = self.sizes - own, len(others) - self.sizes
+        self.own: Tensor | None = None
+        if not self.apart:
+            self.own = torch.arange(len(labels)).unsqueeze(1)
+        elif batch.own is not None:
+            self.own = _inverse(self.y.order)[batch.own[self.x.order]].unsqueeze(1)
+        self.positives, self.negatives = self.sizes - int(self.own is not None), len(others) - self.sizes
 
     def parts(self, band_alone: bool = False) -> Iterator[Part]:
         """The blocks in order, each until the next is asked for; band_alone: with the band's values alone."""
@@ -196,11 +206,12 @@ class RowBlocks:
                     self.negatives[here].to(self.dtype),
                     exact,
                     self.inverted or self.power == 2,
+                    len(self.y),
                 )
-                if not self.apart:
-                    part.own = here
+                if self.own is not None:
+                    part.own = self.own[here]
                     part.positive = take(*same.shape, dtype=self.dtype).copy_(same)
-                    part.positive.diagonal(start - band.start).zero_()
+                    part.without_own(part.positive, 0.0)
                 yield part
 
     def _values(self, here: slice, columns: slice) -> tuple[Tensor, bool]:
@@ -220,8 +231,8 @@ class RowBlocks:
         own, others = self.x.unit[here], self.y.unit[columns]
         torch.addmm(self.y.squares[columns], own, others.t(), alpha=-2.0, out=out)
         out.add_(self.x.squares[here].unsqueeze(1))
-        if not self.apart:
-            out.diagonal(here.start - columns.start).fill_(4.0)  # no pairs, and no near ones
+        if self.own is not None:
+            out.scatter_(1, self.own[here] - columns.start, 4.0)  # no pairs, and no near ones
         if self.near and out.numel() and not out.amin().item() > 2 * NEAR:
             return None
         return out.clamp_min_(0.0) if self.power == 2 else out.clamp_min_(0.0).sqrt_()
@@ -253,9 +264,10 @@ class RowBlocks:
             factors = [-self.power * factor for factor in factors]
         return self.x.gradient(factors), self.y.gradient(factors) if self.apart else None
 
-    def in_order(self, of_rows: Tensor) -> Tensor:
-        """One number for each sorted row of the batch, in the batch's own order."""
-        return torch.empty_like(of_rows).index_copy_(0, self.x.order, of_rows)
+
+def _inverse(order: Tensor) -> Tensor:
+    """Where each row of an order has gone."""
+    return torch.empty_like(order).index_copy_(0, order, torch.arange(len(order)))
 
 
 def _distances(own: Tensor, others: Tensor, share: float) -> Tensor:
@@ -269,7 +281,7 @@ def _distances(own: Tensor, others: Tensor, share: float) -> Tensor:
     number = int(torch.count_nonzero(near))
     if number * 16 > squared.numel():
         return distances_by_difference(own, others)
-    found = torch.threshold(squared, limit, 0.0).sqrt_()
+    found = squared.clamp_min_(0.0).sqrt_()
     if number:
         first, second = near.nonzero(as_tuple=True)
         found[first, second] = torch.linalg.vector_norm(own[first] - others[second], dim=1)

@@ -1,5 +1,6 @@
 """Fused forms against the plain ones: every loss that has them, every kind of input, value and gradients."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from losslib import distances, reducers
+from losslib import distances, losses, reducers
 from losslib.kernels import blocked_softmax, explain, plain
 from losslib.kernels.choice import kernels
 
@@ -163,6 +164,21 @@ def test_equals_the_plain_form(name: str, options: dict[str, Any], rows_: int) -
             torch.testing.assert_close(
                 a, b, rtol=1e-10, atol=limit, msg=lambda m, k=kind, w=what: f"{k} {w}: {m}"
             )
+
+
+@pytest.mark.usefixtures("early_blocks")
+@variants
+def test_a_memory_that_holds_the_batch_itself(name: str, options: dict[str, Any]) -> None:
+    memory = losses.CrossBatchMemory(made(name, options), 40, 250)
+    memory(rows(150, 2, 40), classes(150, 5))
+    held = memory.remembered()
+    found = []
+    for context in (nullcontext(), plain()):
+        memory.recall(held)
+        with context:
+            found.append(call(memory, rows(140, 1, 40), classes(140, 5)))  # over the end of the ring
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12 if not summed(options) else 1e-9)
 
 
 @pytest.mark.parametrize(
