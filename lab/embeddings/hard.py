@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
+from losslib.distances import LpDistance
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
 
@@ -54,7 +54,7 @@ def hardest_pairs(
         count: of each.
     """
     _COUNT.check(count, "hardest_pairs")
-    unit = normalize(embeddings.double(), dim=1)
+    unit = LpDistance().normalize(embeddings.double())
     positives: list[tuple[float, int, int]] = []
     negatives: list[tuple[float, int, int]] = []
     columns = torch.arange(len(unit))
@@ -94,7 +94,7 @@ def suspects(
     _COUNT.check(count, "suspects")
     if neighbours < 1:
         raise ParameterError(f"suspects: neighbours must be an integer >= 1, got {neighbours}")
-    unit = normalize(embeddings.double(), dim=1)
+    unit = LpDistance().normalize(embeddings.double())
     voters = min(neighbours, len(unit) - 1)
     if voters < 1:
         return ()

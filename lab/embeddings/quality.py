@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from lab.embeddings.losses import sample
 from lab.metrics import clustering
 from lab.percent import percent
 from losslib import evaluation
+from losslib.distances import LpDistance
 from losslib.opis import opis
 
 CLUSTERED = 2000  # rows given to k-means
@@ -56,7 +56,8 @@ def measures(embeddings: Tensor, labels: Tensor | None, normalised: bool = True)
         labels: (N,); None leaves out what needs them.
         normalised: whether distances are those of embeddings at length 1.
     """
-    points = normalize(embeddings, dim=1) if normalised else embeddings
+    # of any length: torch's own normalize squares in single precision, and leaves 0 of rows beyond 1e19
+    points = LpDistance().normalize(embeddings) if normalised else embeddings
     found: list[Measure] = []
     if labels is not None and len(points) > 1:
         chance = f"chance {percent(chance_of(labels))}"

@@ -67,7 +67,7 @@ class Upload:
         """
         train, held_out = self.parts(seed)
         wide = self.vectors.astype(np.float64)
-        scaled = ((wide - wide.mean(axis=0)) / max(float(wide.std()), 1e-12)).astype(np.float32)
+        scaled = ((wide - wide.mean(axis=0)) / max(float(wide.std()), 1e-300)).astype(np.float32)
         note = f"From {self.name}, moved to mean 0 and scaled to variance 1."
         return Dataset("file", scaled, self.labels.copy(), self.class_names, train, held_out, note=note)
 

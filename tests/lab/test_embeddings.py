@@ -139,3 +139,15 @@ def test_planted_wrong_labels_are_found(entries: int, monkeypatch: pytest.Monkey
     assert all(one.votes >= 0.8 and one.own <= 0.2 for one in found)
     assert suspects(rows, truth) == ()
     assert suspects(rows[:1], truth[:1]) == ()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e20, 1e35])
+def test_vectors_of_any_length_in_single_precision_are_measured_by_their_directions(scale: float) -> None:
+    rows, labels = clusters()
+    usual = {one.name: one.value for one in measures(rows, labels)}
+    scaled = (scale * rows).float()
+    found = {one.name: one.value for one in measures(scaled, labels)}
+    assert found == pytest.approx(usual, rel=2e-2)
+    assert [pair[:2] for pair in hardest_pairs(scaled, labels)[0]] == [
+        pair[:2] for pair in hardest_pairs(rows, labels)[0]
+    ]

@@ -361,3 +361,10 @@ def test_an_upload_is_a_data_set() -> None:
     assert len(data.train) == len(data.held_out) + 6 == 18
     assert sorted([*data.train, *data.held_out]) == list(range(30))
     assert np.bincount(data.labels[data.held_out]).tolist() == [4, 4, 4]
+
+
+def test_numbers_of_any_size_train_alike() -> None:
+    tiny = understand(("v.npy", npy(1e-30 * VECTORS))).dataset()
+    assert tiny.inputs == pytest.approx(understand(("v.npy", npy(VECTORS))).dataset().inputs, rel=1e-5)
+    still = understand(("v.npy", npy(np.ones((4, 2))))).dataset()
+    assert not still.inputs.any()

@@ -173,6 +173,19 @@ def test_a_few_points_give_a_picture_or_a_sentence(count, size):
         assert len(at.get("plotly_chart")) >= 2
 
 
+@pytest.mark.parametrize("scale", [1e30, 1e-30])
+def test_the_plane_holds_the_same_share_whatever_the_size_of_the_numbers(scale):
+    """Variances 9, 4 and 1 along the axes: two of them hold 13 of 14 parts."""
+    signs = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    rows = (scale * np.concatenate([signs, -signs]) * [3, 2, 1]).astype(np.float32)
+    file = io.BytesIO()
+    np.savez(file, embeddings=rows, labels=np.arange(6) % 3)
+    at = with_files(("v.npz", file.getvalue(), "application/zip"))
+    assert not at.error
+    assert "The plane holds 93 % of the variance; 6 vectors are drawn." in texts(at)
+    assert "At least half of the 5 nearest" in texts(at) or "No row has half of its 5 nearest" in texts(at)
+
+
 def test_a_wrong_link_is_told():
     at = opened_at("check", {"check.loss": "NoSuchLoss"})
     assert not at.exception

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 import torch
 
+from lab.embeddings.hard import NEIGHBOURS, hardest_pairs, suspects
 from lab.uploads import Upload
 
 COUNTED = "Rows of the file, counted from 0; a row of names is not counted."
@@ -45,8 +46,10 @@ def hard(upload: Upload) -> None:
                 },
             )
     st.markdown("**Labels to check**")
+    voters = min(NEIGHBOURS, len(upload.vectors) - 1)
+    nearest = f"{voters} nearest neighbours" if voters > 1 else "nearest neighbour"
     if not doubted:
-        st.caption("No row has half of its ten nearest neighbours in one other class.")
+        st.caption(f"No row has half of its {nearest} in one other class.")
         return
     st.dataframe(
         {
@@ -61,7 +64,7 @@ def hard(upload: Upload) -> None:
             "votes": st.column_config.NumberColumn(format="%.0f %%", width="small"),
         },
     )
-    st.caption("At least half of the ten nearest neighbours have the other label.")
+    st.caption(f"At least half of the {nearest} have the other label.")
 
 
 def short(name: str, most: int = 24) -> str:
@@ -73,8 +76,6 @@ def short(name: str, most: int = 24) -> str:
 @st.cache_data(max_entries=32, show_spinner="Measuring")
 def examined(digest: str, _upload: Upload) -> tuple[list[Any], list[Any], list[Any]]:
     """Hardest positives, hardest negatives, suspects."""
-    from lab.embeddings.hard import hardest_pairs, suspects
-
     rows, labels = torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels)
     positives, negatives = hardest_pairs(rows, labels)
     return (

@@ -218,11 +218,14 @@ def projected(digest: str, _upload: Upload) -> tuple[Any, Any, float]:
 
     count = len(_upload.vectors)
     chosen = np.linspace(0, count - 1, min(count, 2000)).astype(int)
-    vectors = torch.from_numpy(_upload.vectors[chosen])
+    # squares of huge and of tiny numbers leave single precision
+    size = max(float(np.abs(_upload.vectors).max()), 1e-37)
+    vectors = torch.from_numpy(_upload.vectors[chosen] / np.float32(size))
     centred = (vectors - vectors.mean(0)).double()
     positions = project(vectors).numpy()
     kept = np.square(positions - positions.mean(0)).sum()
-    return chosen, positions, min(float(kept / max(float(centred.square().sum()), 1e-30)), 1.0)
+    share = min(float(kept / max(float(centred.square().sum()), 1e-30)), 1.0)
+    return chosen, positions * np.float32(size), share
 
 
 def norms(upload: Upload) -> None:
