@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 
@@ -9,7 +10,9 @@ import torch
 from torch import Tensor
 
 from losslib import catalog
+from losslib.check.cause import cause
 
+_LOG = logging.getLogger("losslab")
 ROWS = 512  # pairs grow with the square: a larger sample changes the values little
 
 
@@ -70,6 +73,11 @@ def loss_row(name: str, embeddings: Tensor, labels: Tensor) -> LossRow:
             value = float(loss(embeddings, labels).detach())
             if hasattr(loss, "pair_weights"):
                 share = float(cls().pair_weights(embeddings, labels).active_share)
+            if not math.isfinite(value):
+                note = "its value is not a finite number here"
         except ValueError as error:
             note = str(error)
+        except Exception as error:  # a loss of one's own: it must not take the others with it
+            _LOG.exception("%s failed on an upload", name)
+            note = f"it fails here: {cause(error)}"
     return LossRow(name, cls.title, cls.family, value, share, note)

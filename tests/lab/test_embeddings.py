@@ -151,3 +151,23 @@ def test_vectors_of_any_length_in_single_precision_are_measured_by_their_directi
     assert [pair[:2] for pair in hardest_pairs(scaled, labels)[0]] == [
         pair[:2] for pair in hardest_pairs(rows, labels)[0]
     ]
+
+
+def test_a_loss_that_breaks_or_has_no_number_is_a_note_beside_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(catalog.get("NTXentLoss")):  # type: ignore[misc]
+        def forward(self, *_: object) -> torch.Tensor:
+            raise RuntimeError("weights are missing")
+
+    class Endless(catalog.get("NTXentLoss")):  # type: ignore[misc]
+        def forward(self, *_: object) -> torch.Tensor:
+            return torch.tensor(math.inf)
+
+    rows, labels = clusters()
+    for made, said in (
+        (Broken, "it fails here: RuntimeError: weights are missing"),
+        (Endless, "not a finite"),
+    ):
+        monkeypatch.setattr(catalog, "get", lambda name, made=made: made)
+        assert said in loss_row("NTXentLoss", rows, labels).note
