@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lab.run import Run
 
 MOST = 8
-ROOM = 6_000_000  # bytes a run; thirty runs share one small server
+ROOM = 4_000_000  # bytes a run, three states of the small CNN; thirty runs share one small server
 FIRST_SPACING = 25
 
 

@@ -46,7 +46,7 @@ class Former(NamedTuple):
     def nbytes(self) -> int:
         """Memory of its recording and its checkpoints; data and a recording that is shown are shared."""
         frames = self.recording.frames if self.recording is not None and self.shown is None else []
-        held = sum(f.nbytes + (0 if f.embeddings is None else f.embeddings.nbytes) for f in frames)
+        held = sum(f.nbytes + f.embedding_bytes for f in frames)
         return held + sum(one.nbytes for one in self.checkpoints.kept)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.compact import HeldEmbeddings, HeldMap, HeldWeights, holding
 from losslib.types import Mark
 
 
@@ -57,6 +58,7 @@ class Glance(NamedTuple):
     histogram: Histogram
 
 
+@holding(weights=HeldWeights())
 @dataclass(frozen=True, eq=False)
 class BatchView:
     """The step's batch before the update, rows ordered by class.
@@ -88,9 +90,10 @@ class BatchView:
         return mask
 
 
+@holding(positions=HeldMap(), embeddings=HeldEmbeddings())
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One moment of a run.
+    """One moment of a run; its large arrays are packed, and new each time they are asked for.
 
     Loss, active share, terms, gradient norm and batch come from the step's batch before the update
     (step 0: the first batch, no update); positions, histogram, quality and collapse from the probe after it.
@@ -130,12 +133,20 @@ class Frame:
     @property
     def at_origin(self) -> bool:
         """Whether every embedding is the zero vector: all are equal, yet their mean cosine is not 1."""
-        equal = len(self.positions) > 1 and self.collapse["spread"] == 0
+        equal = self.collapse["spread"] == 0 and len(self.positions) > 1
         return equal and not self.collapse["mean_cosine"] >= 0.5  # NaN; older recordings have 0
 
     @cached_property
+    def embedding_bytes(self) -> int:
+        """Bytes of the embeddings, 0 without any."""
+        return 0 if self.embeddings is None else self.embeddings.nbytes
+
+    @cached_property
     def nbytes(self) -> int:
-        """Memory of the arrays but the embeddings; a recording asks every frame whenever one is added."""
+        """Bytes of the arrays but the embeddings; a recording asks every frame whenever one is added.
+
+        What a frame holds takes less, see `lab.compact`; this does not depend on what it shows.
+        """
         h, b = self.histogram, self.batch
         arrays = (self.positions, h.positive, h.negative, b.index, b.labels, b.weights, b.reach)
         return sum(array.nbytes for array in arrays if array is not None)

@@ -104,7 +104,7 @@ class Recording:
         frames = _thinned(
             frames,
             self._room[1],
-            lambda f: 0 if f.embeddings is None else f.embeddings.nbytes,
+            lambda f: f.embedding_bytes,
             lambda f: replace(f, embeddings=None),
         )
         if not frame.extra:

@@ -38,7 +38,7 @@ def test_the_second_of_two_equal_runs_takes_over_the_first_look_and_records_the_
         alone = len(looks)
         second = finished(config.replace(steps=31))  # more steps, the same beginning
         assert len(looks) == 2 * alone  # one frame more at its end, one look less at its beginning
-        assert second.recording.frames[0].positions is first.recording.frames[0].positions
+        assert identical(second.recording.frames[0].positions, first.recording.frames[0].positions)
         first_look._KEPT.clear()
         again = finished(config.replace(steps=31))
         assert second.recording.equals(again.recording)
