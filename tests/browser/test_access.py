@@ -1,35 +1,15 @@
-"""Every page for everybody: axe's rules, no sideways scroll, the keyboard's way, in light and dark."""
+"""Every page for everybody, and deeper: axe's rules, no sideways scroll, the keyboard's way, both themes."""
 
 from pathlib import Path
 
-import axe_playwright_python
 import pytest
 
+from tests.browser.axe import BEYOND, WHOLE, faults, settled
+from tests.browser.panel import Panel
 from ui.navigation import entries
 
 pytestmark = pytest.mark.browser
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
-WIDTHS = (400, 1280, 1920)
-WHOLE = """() => document.querySelector('[data-test-script-state=notRunning]')
-  && !document.querySelector('[data-testid=stSkeleton]')"""
-BEYOND = """() => { const main = document.querySelector('[data-testid=stMain]');
-  return [main.scrollWidth - main.clientWidth, document.documentElement.scrollWidth - innerWidth]; }"""
-
-# Streamlit's own, which a page cannot mend: rule, a part of the element's selector, reason.
-ALLOWED = (("region", "stFloatingOverlayPortal", "tooltips are drawn outside of all landmarks"),)
-
-# Texts of still charts, which axe does not look at, below the contrast of AA on the page's background.
-PALE = """() => {
-  const numbers = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
-  const light = (text) => numbers(text).map((one) => one / 255)
-    .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, one, i) => sum + one * [0.2126, 0.7152, 0.0722][i], 0);
-  const ground = light(getComputedStyle(document.querySelector('.stApp')).backgroundColor);
-  return [...document.querySelectorAll('.js-plotly-plot .main-svg text')].filter((one) => {
-    const ink = light(getComputedStyle(one).fill);
-    return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05) < 4.5;
-  }).map((one) => one.textContent + ' ' + getComputedStyle(one).fill);
-}"""
+LOOKS = (("light", 1280), ("dark", 400))
 
 # What Tab must reach: every control of the page that may be used and seen.
 CONTROLS = """() => {
@@ -92,46 +72,68 @@ def test_a_page_for_everybody(context, server, entry):
             unreached, unseen = keyboard(page)
         assert unreached == []
         assert unseen == []
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            assert settled(page, lambda: violations(page)) == [], scheme
-            assert settled(page, lambda: page.evaluate(PALE)) == [], scheme
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
-            beyond = settled(page, lambda: [by for by in page.evaluate(BEYOND) if by > 0])
-            assert beyond == [], f"at {width} pixels"
+        for scheme, width in LOOKS:
+            look(page, scheme, width)
+            assert faults(page) == [], f"{scheme}, {width} pixels"
+        page.set_viewport_size({"width": 1920, "height": 900})
+        assert settled(page, lambda: [by for by in page.evaluate(BEYOND) if by > 0]) == []
     finally:
         page.close()
 
 
+def test_a_lesson_for_everybody(tab):
+    page = tab("/learn?learn.lesson=hard_semihard_easy")
+    page.get_by_role("button", name="Predict and run").wait_for()
+    look(page, "dark", 400)
+    assert faults(page) == [], "the question"
+    page.get_by_role("radio", name="It falls by more than 2 points").check(force=True)
+    page.get_by_role("button", name="Predict and run").click()
+    page.get_by_text("Take away.").wait_for()
+    Panel(page).wait_ready()
+    assert faults(page) == [], "the mark"
+    look(page, "light", 1280)
+    page.get_by_role("button", name="Present").click()
+    page.get_by_role("button", name="Open a room").click()
+    page.get_by_role("button", name="QR code").click()
+    page.get_by_test_id("stPopoverBody").wait_for()
+    assert faults(page) == [], "the presenter's room"
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Close the room").click()
+
+
+def test_a_run_a_refusal_and_a_wide_equation_for_everybody(tab):
+    page = tab("/train?data=blobs&steps=2000&lr=-1")
+    panel = Panel(page).wait_ready()
+    page.get_by_text("The link asks for something that is not possible").wait_for()
+    panel.press("Play")
+    panel.wait_step(5)
+    look(page, "dark", 400)
+    assert faults(page) == [], "while it trains, with what was refused"
+    panel.pause()
+    look(page, "light", 1280)
+    page.get_by_role("button", name="Take home").click()
+    page.get_by_test_id("stPopoverBody").wait_for()
+    page.mouse.move(2, 2)
+    assert faults(page) == [], "paused, with a popover"
+
+    page = tab("/reference?reference.loss=LargeMarginSoftmaxLoss")
+    look(page, "light", 400)
+    equation = page.locator(".katex-display[data-scrolls]")
+    equation.wait_for()
+    assert faults(page) == [], "an equation wider than the screen"
+    equation.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.querySelector('.katex-display').scrollLeft > 0")
+
+
+def look(page, scheme, width):
+    """The page in that theme and width."""
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+
+
 def address(entry):
     return "/" if entry.path == "home.py" else f"/{Path(entry.path).stem}"
-
-
-def settled(page, look, tries=4):
-    """What is found once the page had time to draw itself anew: nothing, or the last finding."""
-    for wait in range(tries):
-        page.wait_for_timeout(300 * 2**wait)
-        found = look()
-        if not found:
-            break
-    return found
-
-
-def violations(page):
-    """Axe's findings of any impact that are not allowed."""
-    page.evaluate(AXE)
-    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-    return [
-        (rule["id"], node["html"][:200], node["failureSummary"])
-        for rule in found["violations"]
-        for node in rule["nodes"]
-        if not allowed(rule["id"], node)
-    ]
-
-
-def allowed(rule, node):
-    return any(name == rule and part in " ".join(map(str, node["target"])) for name, part, _ in ALLOWED)
 
 
 def keyboard(page):
