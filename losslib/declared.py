@@ -9,6 +9,13 @@ from typing import Any, ClassVar
 
 from losslib.params import Param, declared
 
+_CHANGES = [0]
+
+
+def changes() -> int:
+    """How often an attribute of anything declared was set: what rests on options holds while it stays."""
+    return _CHANGES[0]
+
 
 class Declared:
     """Takes declared options by position or keyword, and refuses the ones it does not have.
@@ -30,6 +37,7 @@ class Declared:
 
     def __setattr__(self, name: str, value: Any) -> None:
         # before a module can take a tensor for one of its own: an option checks whatever it is given
+        _CHANGES[0] += 1
         param = self.params.get(name) or self.required.get(name)
         if param is None or param.is_held(value):
             super().__setattr__(name, value)

@@ -56,7 +56,8 @@ def contrastive(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
         by = reduce.share(reducer, mask, signs, signs=not loss.squared)
         value = value + part * by
         each.append(by * _orders(masks, inverted))
-    return Slopes(value, reduce.difference_(near, each[0], far, each[1]), both=masks.symmetric)
+    slope, lifted = reduce.difference_(near, each[0], far, each[1])
+    return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
 
 
 def _hinge(loss: Any, v: Tensor, margin: float, sign: float) -> Tensor:
@@ -86,8 +87,8 @@ def threshold_consistent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slope
     value = total(pull) * by_low
     value = value + total(torch.sub(v, loss.margin_minus, out=pull).mul_(high)) * by_high
     orders = _orders(masks, False)
-    slope = reduce.difference_(high, by_high * orders, low, by_low * orders)
-    return Slopes(value, slope, both=masks.symmetric)
+    slope, lifted = reduce.difference_(high, by_high * orders, low, by_low * orders)
+    return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
 
 
 def _within(how: Any, v: Tensor, threshold: float) -> Tensor:

@@ -155,8 +155,8 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     pull = total(torch.mul(v, kept, out=room(v))) * scale
     value = (total(sums.log().add_(highest).mul_(anchors)) - pull) * each
     share.mul_(_both(anchors / sums * (each * scale), masks.symmetric))
-    slope = reduce.difference_(share, 1.0, kept, each * scale * (2 if masks.symmetric else 1))
-    return Slopes(value, slope, both=masks.symmetric)
+    slope, lifted = reduce.difference_(share, 1.0, kept, each * scale * (2 if masks.symmetric else 1))
+    return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
 
 
 def _decoupled_shifted(

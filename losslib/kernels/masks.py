@@ -37,14 +37,20 @@ class Masks:
 
     def _as_numbers(self) -> None:
         """Labels as floating numbers where they compare the same: with those a mask is quickest."""
-        largest = 2**24 if self.dtype == torch.float32 else 2**53
-        for labels in (self.labels,) if self.symmetric else (self.labels, self.others):
-            if labels.dtype in (torch.int64, torch.int32) and labels.shape[0]:
-                low, high = torch.aminmax(labels)
-                if not -largest < low.item() <= high.item() < largest:
-                    return
-        self.labels = self.labels.to(self.dtype)
-        self.others = self.labels if self.symmetric else self.others.to(self.dtype)
+        labels = self._numbers(self.labels)
+        others = labels if self.symmetric or labels is None else self._numbers(self.others)
+        if labels is not None and others is not None:
+            self.labels, self.others = labels, others
+
+    def _numbers(self, labels: Tensor) -> Tensor | None:
+        """Whole numbers as floating ones, None where those could not tell all of them apart."""
+        numbers = labels.to(self.dtype)
+        if labels.dtype in (torch.int64, torch.int32) and labels.shape[0]:
+            largest = 2**24 if self.dtype == torch.float32 else 2**53
+            low, high = torch.aminmax(numbers)
+            if not -largest < low.item() <= high.item() < largest:
+                return None
+        return numbers
 
     @property
     def positive(self) -> Tensor:

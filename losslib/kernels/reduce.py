@@ -67,7 +67,10 @@ def rows(reducer: Reducer, values: Tensor, present: Tensor | None) -> tuple[Numb
     return total(kept) * each, each if present is None else present * each
 
 
-def difference_(a: Tensor, by_a: Number, b: Tensor, by_b: Number) -> Tensor:
-    """by_a * a - by_b * b, in the place of a; may overwrite b."""
-    a = a.mul_(by_a)
-    return a.sub_(b.mul_(by_b)) if isinstance(by_b, Tensor) else a.sub_(b, alpha=by_b)
+def difference_(a: Tensor, by_a: Number, b: Tensor, by_b: Number) -> tuple[Tensor, float]:
+    """(by_a * a - by_b * b) times a number, in the place of a, and that number; may overwrite b."""
+    if isinstance(by_a, Tensor) or isinstance(by_b, Tensor):
+        return a.mul_(by_a).sub_(b.mul_(by_b)), 1.0
+    if by_a == 0:
+        return torch.mul(b, -by_b, out=a), 1.0
+    return a.sub_(b, alpha=by_b / by_a), 1 / by_a

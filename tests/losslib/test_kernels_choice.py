@@ -199,3 +199,28 @@ def test_on_a_gpu_equals_double_precision_on_the_cpu(cls: Any, rows: int) -> Non
         torch.cuda.set_sync_debug_mode("default")
     assert value.item() == pytest.approx(exact_value.item(), rel=1e-5)
     assert (gradient.cpu().double() - exact).norm() <= 1e-3 * exact.norm()
+
+
+def test_an_option_set_later_counts_at_once() -> None:
+    x, y = torch.randn(24, 40, generator=torch.Generator().manual_seed(3)), torch.arange(24) % 4
+    loss = losses.ContrastiveLoss()
+    parts = {
+        "p": lambda: setattr(loss.distance, "p", 1.0),  # the plain form
+        "power": lambda: setattr(loss.distance, "power", 0.5),
+        "distance": lambda: setattr(loss, "distance", distances.LpDistance(normalize_embeddings=False)),
+        "reducer": lambda: setattr(loss, "reducer", reducers.PerAnchorReducer()),
+        "margin": lambda: setattr(loss, "neg_margin", 7.0),
+        "again": lambda: setattr(loss, "reducer", reducers.MeanReducer()),
+    }
+    last = loss(x, y).item()
+    for name, change in parts.items():
+        change()
+        value = loss(x, y).item()
+        fresh = losses.ContrastiveLoss(
+            neg_margin=loss.neg_margin, distance=loss.distance, reducer=loss.reducer
+        )
+        assert value == fresh(x, y).item(), name
+        assert value != last, name
+        with plain():
+            assert loss(x, y).item() == pytest.approx(value, rel=1e-5), name
+        last = value
