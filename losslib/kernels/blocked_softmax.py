@@ -105,7 +105,8 @@ class Softmax:
                 tile.fill_diagonal_(0)  # which lies at the left
         elif first < block.high:
             high = min(block.high, last)
-            tile[:, : high - first].mul_(self.sorted.different(block, first, high))
+            with lease():
+                tile[:, : high - first].mul_(self.sorted.different(block, first, high))
         return tile, after
 
     def positives(self) -> Iterator[Positives]:

@@ -18,6 +18,7 @@ from losslib.kernels.blocks import FAR, DistanceBlocks
 from losslib.kernels.function import Found
 from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
+from losslib.kernels.threshold_search import AT_A_TIME, search
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 
@@ -59,9 +60,7 @@ def _each(loss: Any, rows: SortedRows, active: float) -> float:
 
 _ENTRIES = 1 << 18  # of a block, which has from
 _LEAST, _MOST = 96, 256  # rows on
-_AT_A_TIME = 1 << 16  # entries searched at a time
 _FEW = 10  # thresholds up to which comparing with each is quicker than a search
-_PARTS = 4  # that a search begins with, by comparing with the thresholds between them
 
 
 class _Part:
@@ -70,7 +69,7 @@ class _Part:
     def __init__(self, rows: SortedRows, block: Block, separation: Tensor, margin: float) -> None:
         own = torch.arange(block.start, block.stop).unsqueeze(1)
         starts = rows.starts[block.start : block.stop].unsqueeze(1)
-        largest = max(rows.counts[rows.classes[block.start] : rows.classes[block.stop - 1] + 1])
+        largest = max(rows.counts_of(block))
         number = torch.arange(largest)
         self.columns = (starts + number).clamp_(max=len(rows) - 1)
         near = separation.gather(1, self.columns)
@@ -84,9 +83,7 @@ class _Part:
         self.thresholds = near.sub_(farthest).add_(margin)
         self.apart = torch.sub(separation, farthest, out=take(*separation.shape, dtype=near.dtype))
         self.apart[:, block.low : block.high].add_(rows.same(block, block.low, block.high), alpha=FAR)
-        self.slopes = take(
-            *self.apart.shape, dtype=near.dtype
-        )  # minus the number of positives of each negative
+        self.slopes = take(*self.apart.shape, dtype=near.dtype)  # minus the positives beyond each negative
         if largest - 1 <= _FEW:
             self._compare()
         else:
@@ -95,6 +92,10 @@ class _Part:
             self.thresholds, order = thresholds[:, 1:], order[:, 1:]
             self.columns = self.columns.gather(1, order)
             self._search()
+        self._sum()
+
+    def _sum(self) -> None:
+        """The sum of all hinges and the number of those above 0, from the counts."""
         self.active = float(self.of_positive.sum(1).double().sum())
         by_row = (self.of_positive * self.thresholds).sum(1)
         by_row.add_(torch.mul(self.slopes, self.apart, out=self.apart).sum(1))
@@ -117,48 +118,15 @@ class _Part:
     def _search(self) -> None:
         """Fill in the counts, a few rows at a time, so that what is searched stays in the cache."""
         apart, (rows, many) = self.apart, self.thresholds.shape
-        depth, columns = many.bit_length(), apart.shape[1]
-        width = 1 << depth
+        columns, width = apart.shape[1], 1 << many.bit_length()
         table = torch.full((rows, width), -FAR, dtype=apart.dtype)
         table[:, width - 1 - many : width - 1] = self.thresholds
         counts = torch.empty(rows, width, dtype=apart.dtype)
-        step = min(max(1, _AT_A_TIME // columns), rows)
-        first_of_row = torch.arange(0, step * width, width, dtype=apart.dtype).unsqueeze(1)
-        index = take(step * columns, dtype=torch.int32)  # half of what int64 takes, and quicker
-        level = take(step * columns, dtype=apart.dtype)
+        step = min(max(1, AT_A_TIME // columns), rows)
         for first in range(0, rows, step):
-            last = min(first + step, rows)
-            size = (last - first) * columns
-            place, reached, found = index[:size], level[:size], self.slopes[first:last]
-            here, at = table[first:last], first_of_row[: last - first]
-            self._halve(apart[first:last], here, at, found, place, reached)
-            place.copy_(found.view(-1))
-            counts[first:last] = torch.bincount(place, minlength=here.numel()).view_as(here)
-            found.sub_(at + (width - 1))  # from thresholds reached to minus those beyond
+            part = slice(first, min(first + step, rows))
+            counts[part] = search(apart[part], table[part], self.slopes[part])
         self.of_positive = counts.cumsum_(1)[:, width - 1 - many : width - 1]
-
-    @staticmethod
-    def _halve(
-        apart: Tensor, table: Tensor, first: Tensor, found: Tensor, place: Tensor, reached: Tensor
-    ) -> None:
-        """The number of thresholds that entries reach, added to the first place of their row in the table.
-
-        In whole parts of a row to begin with, whose borders are the same for all; then a part is halved.
-        """
-        width = table.shape[1]
-        part, level = width // _PARTS, reached.view_as(apart)
-        for border in range(part - 1, width - 1, part):
-            out = found if border == part - 1 else level
-            torch.ge(apart, table[:, border : border + 1], out=out)
-            if out is level:
-                found.add_(level)
-        found.mul_(part).add_(first)
-        flat = table.view(-1)
-        half = part // 2
-        while half:
-            torch.index_select(flat[half - 1 :], 0, place.copy_(found.view(-1)), out=reached)
-            found.add_(torch.ge(apart, level, out=level), alpha=half)
-            half //= 2
 
     def slope(self) -> Tensor:
         """The derivative of the sum by each distance, (b, N)."""

@@ -79,6 +79,12 @@ class SortedRows:
         """All positive pairs, some classes at a time."""
         return groups(self)
 
+    def counts_of(self, block: Block) -> list[int]:
+        """The number of rows of each class of a block."""
+        return self.counts[
+            bisect_right(self.stops, block.start) : bisect_right(self.stops, block.stop - 1) + 1
+        ]
+
     def same(self, block: Block, low: int, high: int) -> Tensor:
         """1 where a row of the block and a column low..high are of one class, (b, high - low)."""
         own = self.number[block.start : block.stop].unsqueeze(1)
