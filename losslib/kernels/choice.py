@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from losslib import losses
+from losslib.declared import changes
 from losslib.distances import CosineSimilarity, DotProductSimilarity, LpDistance
 from losslib.inputs import Batch
 from losslib.kernels import (
@@ -29,6 +31,7 @@ from losslib.kernels import (
     is_plain,
     proxies,
     reduce,
+    triplets_by_rows,
 )
 from losslib.kernels.blocked_softmax import SPAN
 from losslib.proxies import ProxyLoss
@@ -82,6 +85,20 @@ class Kernel:
     takes_references: bool = True
     by_rows: Callable[..., Any] | None = None
     unfit_by_rows: Callable[[Any], str] | None = None
+
+
+_CHOSEN: WeakKeyDictionary[Any, tuple[object, Choice]] = WeakKeyDictionary()
+
+
+def chosen(loss: Any, kernel: Kernel, here: Situation) -> Choice:
+    """What `choose` said, for as long as nothing that it rests on has changed."""
+    if torch.compiler.is_compiling():
+        return choose(loss, here)
+    resting_on = (here, kernel, changes(), is_plain())
+    last = _CHOSEN.get(loss)
+    if last is None or last[0] != resting_on:
+        last = _CHOSEN[loss] = (resting_on, choose(loss, here))
+    return last[1]
 
 
 def choose(loss: Any, here: Situation) -> Choice:
@@ -313,7 +330,13 @@ def _table() -> dict[type, Kernel]:
             unfit_by_rows=_margin,
         ),
         losses.TripletMarginLoss: Kernel(
-            hinges.triplets, _triplets, blocked_triplets.triplets, _one_power, blocked_from=80
+            hinges.triplets,
+            _triplets,
+            blocked_triplets.triplets,
+            _one_power,
+            blocked_from=80,
+            by_rows=triplets_by_rows.triplets,
+            unfit_by_rows=_triplets,
         ),
         losses.SupConLoss: Kernel(
             softmax.sup_con, by_temperature, in_blocks.sup_con, spans_two, by_rows=by_rows.sup_con
