@@ -43,6 +43,9 @@ kbd { color: inherit !important; opacity: 0.8 !important; }
   content: "Scrolls sideways, by arrow keys too"; display: block; position: sticky; left: 0;
   width: max-content; max-width: 100%; font-size: 0.8rem; opacity: 0.8; padding-top: 0.3rem;
 }
+@media (prefers-reduced-motion: reduce) {
+  .stApp *, .stApp ::before, .stApp ::after { transition: none !important; scroll-behavior: auto !important; }
+}
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3rem 1rem 2rem; }
   .katex-display { font-size: 0.85em; }

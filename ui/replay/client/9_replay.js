@@ -1,6 +1,6 @@
 // One clock for all runs: a move of the slider draws everything anew here; once it rests the page is told.
 const REST = 500; // ms without a move
-const PACE = 260; // ms a recorded step while it plays
+const [PACE, CALM_PACE] = [260, 1000]; // ms a recorded step while it plays
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 class Replay {
@@ -70,7 +70,7 @@ class Replay {
     this.playing = setInterval(() => {
       this.show(this.place + 1);
       if (this.place === this.about.steps.length - 1) this.pause();
-    }, PACE);
+    }, calm.matches ? CALM_PACE : PACE);
     this.show(this.place);
     this.later();
   }
