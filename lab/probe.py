@@ -141,7 +141,8 @@ class Probe:
         given: Any = loss
         # losses of two views may have none of their own
         distance: Any = getattr(given, "distance", None) or type(given).default_distance()
-        sides = [distance.pairwise(embeddings[anchors], embeddings[others]) for anchors, others in self.pairs]
+        device = embeddings.device
+        sides = [distance.of_pairs(embeddings, a.to(device), b.to(device)) for a, b in self.pairs]
         low, high = self._axis(distance, sides)
         positive, negative = (
             torch.histc(side.float().clamp(low, high), BINS, low, high).cpu().numpy().astype(np.int32)

@@ -67,6 +67,11 @@ class Distance(Declared, nn.Module):
         with without_autocast(x):
             return self.rowwise(working(x), working(y))
 
+    def of_pairs(self, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """Values (P,) between rows first and second of x (N, D), both (P,): `pairwise` of those rows."""
+        self._check(x, None)
+        return self.pairwise(x.index_select(0, first), x.index_select(0, second))
+
     def normalize(self, x: Tensor) -> Tensor:
         """Rows divided by their norm where `normalize_embeddings` says so; zero rows stay zero."""
         return unit_rows(x) if self.normalize_embeddings else x

@@ -12,6 +12,7 @@ from losslib.distances.exact import euclidean, widen
 from losslib.distances.minkowski import minkowski
 from losslib.distances.units import unit_rows
 from losslib.params import Choice, Either, Interval, Param, positive
+from losslib.precision import without_autocast, working
 
 
 class LpDistance(Distance):
@@ -66,8 +67,18 @@ class LpDistance(Distance):
 
     def rowwise(self, x: Tensor, y: Tensor) -> Tensor:
         """Values (N,) between paired rows."""
-        apart = self._wide(x)[0] - self._wide(y)[0]
-        return self._raised(torch.linalg.vector_norm(apart, self.p, dim=1).to(x.dtype))
+        return self._of_differences(self._wide(x)[0] - self._wide(y)[0], x.dtype)
+
+    def of_pairs(self, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """Values (P,) between rows first and second of x (N, D); every row is normalised once only."""
+        self._check(x, None)
+        with without_autocast(x):
+            rows, dtype = self._wide(working(x))[0], working(x).dtype
+            apart = rows.index_select(0, first) - rows.index_select(0, second)
+            return self._of_differences(apart, dtype)
+
+    def _of_differences(self, apart: Tensor, dtype: torch.dtype) -> Tensor:
+        return self._raised(torch.linalg.vector_norm(apart, self.p, dim=1).to(dtype))
 
     def _wide(self, x: Tensor) -> tuple[Tensor, bool]:
         """Rows as the distance takes them, in double precision where that exists, and whether widened."""

@@ -69,6 +69,18 @@ def test_paired_rows_are_the_diagonal(distance: Distance) -> None:
 
 
 @each
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_pairs_of_one_set_have_the_values_of_their_rows(distance: Distance, dtype: torch.dtype) -> None:
+    x = rows(9, 5).to(dtype)
+    first, second = torch.tensor([0, 3, 3, 8, 4]), torch.tensor([1, 3, 8, 0, 2])
+    found = distance.of_pairs(x, first, second)
+    assert found.dtype == (torch.float32 if dtype == torch.float16 else dtype)
+    assert torch.equal(found, distance.pairwise(x[first], x[second]))
+    with pytest.raises(ShapeError, match=r"must be \(N, D\)"):
+        distance.of_pairs(x[0], first, second)
+
+
+@each
 def test_first_and_second_derivatives(distance: Distance) -> None:
     x, y = rows(4, 3).requires_grad_(), rows(3, 3, seed=1).requires_grad_()
     assert torch.autograd.gradcheck(distance, (x, y))
