@@ -1,10 +1,27 @@
-"""The command of what is shipped as recorded: `--make` trains it anew, `--check` says whether it is stale."""
+"""What is shipped as recorded: how it is written, and its command: `--make` trains it anew, `--check` says
+whether it is stale."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from lab.recording import Recording
+
+
+def write(recording: Recording, path: Path) -> None:
+    """A run file packed by deflate: a seventh larger than by LZMA, and unpacked ten times as fast.
+
+    It is opened while somebody waits for the first picture of a page.
+    """
+    recording.save(path)
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
 def command(

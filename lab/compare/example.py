@@ -10,6 +10,7 @@ from lab.compare.line_up import LETTERS, line_up
 from lab.config import RunConfig
 from lab.recording import Recording
 from lab.run import Run
+from lab.shipped import write
 from losslib.errors import ParameterError
 
 FOLDER = Path(__file__).parent
@@ -43,7 +44,7 @@ def make() -> None:
     """Train it and write the files."""
     for file, made in zip(files(), duel(configs()), strict=True):
         made.recording.provenance["example"] = True
-        made.recording.save(file)
+        write(made.recording, file)
 
 
 def staleness() -> str:
