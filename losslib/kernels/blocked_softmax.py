@@ -103,10 +103,8 @@ class Softmax:
         if self.with_positives:
             if first == block.start:
                 tile.fill_diagonal_(0)  # which lies at the left
-        elif first < block.high:
-            high = min(block.high, last)
-            with lease():
-                tile[:, : high - first].mul_(self.sorted.different(block, first, high))
+        else:
+            self.sorted.put(0.0, tile, block, first)
         return tile, after
 
     def positives(self) -> Iterator[Positives]:

@@ -69,7 +69,7 @@ class _Part:
     def __init__(self, rows: SortedRows, block: Block, separation: Tensor, margin: float) -> None:
         own = torch.arange(block.start, block.stop).unsqueeze(1)
         starts = rows.starts[block.start : block.stop].unsqueeze(1)
-        largest = max(rows.counts_of(block))
+        largest = max(rows.counts[number] for number in rows.classes_of(block))
         number = torch.arange(largest)
         self.columns = (starts + number).clamp_(max=len(rows) - 1)
         near = separation.gather(1, self.columns)
@@ -82,7 +82,7 @@ class _Part:
         # the farthest positive is taken off before the margin is added, whose rounding would flip triplets
         self.thresholds = near.sub_(farthest).add_(margin)
         self.apart = torch.sub(separation, farthest, out=take(*separation.shape, dtype=near.dtype))
-        self.apart[:, block.low : block.high].add_(rows.same(block, block.low, block.high), alpha=FAR)
+        rows.put(FAR, self.apart, block, 0)
         self.slopes = take(*self.apart.shape, dtype=near.dtype)  # minus the positives beyond each negative
         if largest - 1 <= _FEW:
             self._compare()

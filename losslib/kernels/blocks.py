@@ -17,7 +17,7 @@ from losslib.distances.exact import distances_by_difference
 from losslib.kernels.matrix import NARROW, NEAR
 from losslib.kernels.positives import Positives
 from losslib.kernels.rows import Rows
-from losslib.kernels.scratch import lease, take
+from losslib.kernels.scratch import take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
 FAR = 1e30  # squared distance, or minus a similarity, of entries that are no pairs
@@ -93,9 +93,7 @@ class DistanceBlocks:
     def _put_far(self, values: Tensor, block: Block) -> None:
         far = -FAR if self.inverted else FAR
         if self.negatives:
-            with lease():
-                same = self.sorted.same(block, block.start, block.high)
-                values[:, : block.high - block.start].add_(same, alpha=far)
+            self.sorted.put(far, values, block, block.start)
         else:
             values.diagonal(block.start).fill_(far)
 

@@ -19,10 +19,11 @@ from torch import Tensor
 from losslib.distances import Distance
 from losslib.kernels.positives import Positives, groups
 from losslib.kernels.rows import Rows
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import lease, take
 
 BLOCK = 160  # rows; buffers of so many rows were the quickest from 1024 to 4096 columns
 _MOST = 256
+_FEW = 8  # classes of a block up to which filling the part of each is quicker than a mask
 _CACHE = 3 << 16  # entries of a buffer: with fewer columns a block has more rows, and there are fewer blocks
 
 
@@ -79,11 +80,32 @@ class SortedRows:
         """All positive pairs, some classes at a time."""
         return groups(self)
 
-    def counts_of(self, block: Block) -> list[int]:
-        """The number of rows of each class of a block."""
-        return self.counts[
-            bisect_right(self.stops, block.start) : bisect_right(self.stops, block.stop - 1) + 1
-        ]
+    def classes_of(self, block: Block) -> range:
+        """The classes that rows of a block belong to."""
+        return range(bisect_right(self.stops, block.start), bisect_right(self.stops, block.stop - 1) + 1)
+
+    def put(self, number: float, values: Tensor, block: Block, first: int) -> None:
+        """Put 0, or a number far off, where a row and a column are of one class.
+
+        values: (b, w), of the block's rows and the columns from `first` on.
+        """
+        classes = self.classes_of(block)
+        if len(classes) <= _FEW:
+            for stop, count in zip(
+                self.stops[classes.start : classes.stop], self.counts[classes.start :], strict=False
+            ):
+                rows = slice(max(stop - count - block.start, 0), stop - block.start)
+                values[rows, max(stop - count - first, 0) : max(stop - first, 0)].fill_(number)
+            return
+        low, high = max(block.low, first), min(block.high, first + values.shape[1])
+        if high <= low:
+            return
+        band = values[:, low - first : high - first]
+        with lease():
+            if number:
+                band.add_(self.same(block, low, high), alpha=number)
+            else:
+                band.mul_(self.different(block, low, high))
 
     def same(self, block: Block, low: int, high: int) -> Tensor:
         """1 where a row of the block and a column low..high are of one class, (b, high - low)."""
