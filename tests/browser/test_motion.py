@@ -1,4 +1,4 @@
-"""Who asks for less motion: pictures go from moment to moment with nothing between, slowly, and only on Play."""
+"""Who asks for less motion: nothing between two moments, slow steps, and nothing that plays by itself."""
 
 import pytest
 

@@ -26,7 +26,8 @@ function setText(element, words) {
 // Texts under the charts; `at` is the place of the frame in the history, `moment` what map and histograms show.
 function drawTexts(panel, frame, at, moment) {
   const hello = panel.hello;
-  setText(panel.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + mapNote(moment, hello) + ".");
+  setText(panel.find("map-summary"), frame.points + " samples of " + hello.quality_on + ", " + mapNote(moment, hello) + "." +
+    (Number.isFinite(frame.recall_at_1) ? " The nearest other one is a positive for " + percent(frame.recall_at_1) + " of them." : ""));
   setText(panel.find("active-summary"), activeSentence(frame));
   setText(panel.find("histogram-summary"), histogramSummary(moment, hello));
   panel.find("histogram").setAttribute("aria-label", marksSentence(panel.shown === null && panel.state.marks ? panel.state : frame));
@@ -41,6 +42,15 @@ function drawTexts(panel, frame, at, moment) {
   panel.find("heat-row").hidden = hello.pairwise === false;
   drawInsights(panel.find("insights"), frame.insights.filter(({ kind }) => !SAID_ELSEWHERE.has(kind)));
   drawGauges(panel.find("gauges"), frame, hello);
+  announce(panel, frame.insights.filter(({ kind, cure }) => cure && !SAID_ELSEWHERE.has(kind)));
+}
+
+// A trouble is told aloud when it comes, and not again while only its figures change.
+function announce(panel, troubles) {
+  const kinds = troubles.map(({ kind }) => kind).join();
+  if (kinds === panel.announced) return;
+  panel.announced = kinds;
+  setText(panel.find("announce"), troubles.map(({ sentence }) => sentence).join(" "));
 }
 
 // Where the points are, as the map shows them: zero vectors lie at the origin, not on the circle.

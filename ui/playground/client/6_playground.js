@@ -240,6 +240,7 @@ class Playground {
     this.find("remove").disabled = count <= LEAST;
     this.find("reset").disabled = !this.steps;
     this.find("run").textContent = this.playing ? "Pause" : "Play";
+    this.find("status").setAttribute("aria-live", this.playing ? "off" : "polite");
     this.find("status").textContent = `step ${this.steps}` + (this.ended ? `, ${this.ended}` : "");
     Object.assign(this.root.dataset, { space: this.space, step: this.steps, playing: Boolean(this.playing), points: count, version: this.version });
     const kinds = Array.from({ length: CLASSES }, (_, c) => [c, `${c + 1} (${classShape(c)})`]);
