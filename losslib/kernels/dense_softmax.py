@@ -14,7 +14,7 @@ from losslib.kernels import reduce
 from losslib.kernels.dense_hinges import Slopes, _both, _shifted
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
-from losslib.kernels.scratch import room
+from losslib.kernels.scratch import number, room
 from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
@@ -71,6 +71,18 @@ def _column(weight: Number) -> Number:
     return weight.unsqueeze(1) if isinstance(weight, Tensor) and weight.ndim else weight
 
 
+def _lifted(weight: Number, times: float) -> tuple[Number, float]:
+    """A weight and a number it is multiplied by: 1 where one weight for all can go to the rows instead."""
+    if isinstance(weight, Tensor) or weight == 0:
+        return weight * times, 1.0
+    return 1.0, 1 / (weight * times)
+
+
+def _over(weight: Number, sums: Tensor) -> Tensor:
+    """weight / sums, (B,)."""
+    return weight / sums if isinstance(weight, Tensor) or weight != 1 else sums.reciprocal()
+
+
 def _sum_or_one(share: Tensor) -> Tensor:
     """The sums of the rows (B,), 1 in place of 0."""
     sums = share.sum(1)
@@ -89,24 +101,25 @@ def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     scale = _scale(loss, 1 / loss.temperature)
     highest, present = _highest(loss, scale), masks.has_positives
     counts = masks.positives if present is None else masks.positives.clamp_min(1)
-    mean = torch.mul(v, masks.positive, out=room(v)).sum(1).mul_(scale).div_(counts)
+    pull = torch.mul(v, masks.positive, out=room(v)).sum(1)
     if highest is None:
         everything, share, _ = _sums(v * scale, masks.positive + masks.negative, None)
-        values = everything.squeeze(1) - mean
+        values = torch.addcdiv(everything.squeeze(1), pull, counts, value=-scale)
         value, weight = reduce.rows(loss.reducer, values if present is None else values * present, present)
         weight = weight * scale
         slope = share.mul_(_column(weight)).sub_(masks.positive * _column(weight / counts))
         return Slopes(value, slope)
     share = masks.keep_pairs_(_exponentials(v, scale, highest))
     sums = share.sum(1) if present is None else _sum_or_one(share)
-    value, weight = reduce.rows(loss.reducer, sums.log().add_(highest).sub_(mean), present)
-    weight = weight * scale
-    share.mul_(_both(weight / sums, masks.symmetric))
+    values = sums.log().addcdiv_(pull, counts, value=-scale).add_(highest)
+    value, weight = reduce.rows(loss.reducer, values, present)
+    weight, lifted = _lifted(weight, scale)
+    share.mul_(_both(_over(weight, sums), masks.symmetric))
     if isinstance(weight, Tensor) or not masks.symmetric:
-        share.sub_(_times(masks.positive, weight / counts, masks))
+        share.sub_(_times(masks.positive, _over(weight, counts), masks))
     else:  # both rows of a positive pair have as many positives
-        share.addcmul_(masks.positive, (weight / counts).unsqueeze(1), value=-2)
-    return Slopes(value, share, both=masks.symmetric)
+        share.addcmul_(masks.positive, _over(weight, counts).unsqueeze(1), value=-2)
+    return Slopes(value, share, both=masks.symmetric, lifted=lifted)
 
 
 def nt_xent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
@@ -200,12 +213,12 @@ def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     near = _exponentials(v, of_pull, of_pull * base).mul_(masks.positive)
     far = _exponentials(v, of_push, of_push * base).mul_(masks.negative)
     of_near, of_far = near.sum(1), far.sum(1)
-    values = of_near.log1p() / loss.alpha + of_far.log1p() / loss.beta
+    values = of_near.log1p().div_(loss.alpha).add_(of_far.log1p(), alpha=1 / loss.beta)
     value, weight = reduce.rows(loss.reducer, values, present)
-    weight = weight * sign
-    far.mul_(_both(weight / of_far.add_(1), masks.symmetric))
-    far.addcmul_(near, _both(weight / of_near.add_(1), masks.symmetric), value=-1)
-    return Slopes(value, far, both=masks.symmetric)
+    weight, lifted = _lifted(weight, sign)
+    far.mul_(_both(_over(weight, of_far.add_(1)), masks.symmetric))
+    far.addcmul_(near, _both(_over(weight, of_near.add_(1)), masks.symmetric), value=-1)
+    return Slopes(value, far, both=masks.symmetric, lifted=lifted)
 
 
 def _log1p_sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Tensor, Tensor]:
@@ -227,7 +240,7 @@ def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     less = _common(largest, present, masks)
     near = torch.addcmul(-less, apart, apart, value=gamma, out=room(v)).clamp_(_LEAST, 0.0).exp_()
     near.mul_(masks.positive)
-    far = torch.addcmul(v.new_full((1,), -gamma), within, within, value=gamma, out=room(v)).exp_()
+    far = torch.addcmul(number(-gamma, v), within, within, value=gamma, out=room(v)).exp_()
     far.mul_(masks.negative)
     if (some := masks.has_negatives) is not None:
         present = some if present is None else present * some
@@ -235,13 +248,16 @@ def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     # log by log: off a common exponent their product may have left single precision
     logits = of_near.log().add_(of_far.log()).add_(less.view(-1)).add_(gamma * (1 - 2 * m * m))
     value, weight = reduce.rows(loss.reducer, softplus(logits), present)
-    weight = logits.sigmoid_().mul_(weight * gamma)
+    weight, lifted = _lifted(weight, gamma)
+    weight = (
+        logits.sigmoid_() if isinstance(weight, float) and weight == 1 else logits.sigmoid_().mul_(weight)
+    )
     far.mul_(within.add_(m)).mul_(_both(weight / of_far, masks.symmetric))
     common = masks.symmetric and less is not largest
     slope = far.addcmul_(near.mul_(apart.add_(m)), _both(weight / of_near, common), value=-1)
     if masks.symmetric and not common:
         slope.sub_(torch.mul(near, _column(weight / of_near)).t())
-    return Slopes(value, slope, both=masks.symmetric)
+    return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
 
 
 def _common(largest: Tensor, present: Tensor | None, masks: Masks) -> Tensor:

@@ -53,6 +53,8 @@ def rows(reducer: Reducer, values: Tensor, present: Tensor | None) -> tuple[Numb
     """
     kept = values if present is None else values * present
     kind = type(reducer)
+    if kind is AvgNonZeroReducer and leased() and kept.numel() and kept.amin().item() > 0:
+        kind = MeanReducer  # of all rows
     if kind is AvgNonZeroReducer:
         kept = kept.relu()
         above = kept.sign()
@@ -63,7 +65,7 @@ def rows(reducer: Reducer, values: Tensor, present: Tensor | None) -> tuple[Numb
     if kind is SumReducer:
         each = 1.0
     else:
-        each = one_over(len(kept) if present is None else total(present), kept.dtype)
+        each = one_over(kept.shape[0] if present is None else total(present), kept.dtype)
     return total(kept) * each, each if present is None else present * each
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels import plain
-from losslib.kernels.choice import Kernel, Situation, choose, kernels
+from losslib.kernels.choice import Kernel, Situation, chosen, kernels
 from losslib.kernels.function import Found, Inputs, apply
 from losslib.kernels.masks import Masks
 from losslib.kernels.matrix import Matrix
@@ -27,7 +27,7 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
     if kernel is None or batch.labels is None or transforming():
         return None
     here = _situation(batch)
-    form = choose(loss, here).form
+    form = chosen(loss, kernel, here).form
     if form not in forms:
         return None
     if form == "own":

@@ -6,6 +6,7 @@ Fresh memory costs a page fault for every 4 KiB first written: up to a third of 
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from math import prod
 
 import torch
@@ -94,3 +95,14 @@ def leased() -> bool:
 def room(like: Tensor) -> Tensor:
     """An uninitialised tensor of the same shape, dtype and device, by `take` where a lease holds."""
     return take(*like.shape, dtype=like.dtype) if leased() else torch.empty_like(like)
+
+
+def number(value: float, like: Tensor) -> Tensor:
+    """A number as a tensor (1,), to be read only: what takes `out=` takes no number in its first place."""
+    return _number(value, like.dtype) if leased() else like.new_full((1,), value)
+
+
+@lru_cache(maxsize=256)
+def _number(value: float, dtype: torch.dtype) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.full((1,), value, dtype=dtype, device="cpu")
