@@ -79,7 +79,7 @@ class Kernel:
     unfit: Callable[[Any], str]
     blocked: Callable[..., Any] | None = None
     unblocked: Callable[[Any], str] = lambda loss: ""
-    blocked_from: int = 320
+    blocked_from: int = 384
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
     learned: Callable[[Any], Tensor | None] = lambda loss: None
     takes_references: bool = True
@@ -311,12 +311,14 @@ def _table() -> dict[type, Kernel]:
             _parts,
             blocked_hinges.contrastive,
             _unsquared,
+            blocked_from=320,
             by_rows=hinges_by_rows.contrastive,
         ),
         losses.ThresholdConsistentMarginLoss: Kernel(
             hinges.threshold_consistent,
             _parts,
             blocked_hinges.threshold_consistent,
+            blocked_from=320,
             by_rows=hinges_by_rows.threshold_consistent,
         ),
         losses.MarginLoss: Kernel(

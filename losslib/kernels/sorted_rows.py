@@ -46,7 +46,7 @@ class SortedRows:
         _, self.classes, sizes = torch.unique_consecutive(labels, return_inverse=True, return_counts=True)
         self.counts: list[int] = sizes.tolist()
         self.stops = list(accumulate(self.counts))
-        self.block_rows = min(_MOST, max(BLOCK, _CACHE // max(len(x), 1)))
+        self.block_rows = _block_rows(len(x))
         self._sizes = sizes
 
     def __len__(self) -> int:
@@ -133,3 +133,10 @@ class SortedRows:
         place = torch.empty_like(self.order)
         place[self.order] = torch.arange(len(place), device=place.device)
         return self.rows.back(grad, times).index_select(0, place)
+
+
+def _block_rows(count: int) -> int:
+    """Rows of a block, all blocks being about as large."""
+    most = min(_MOST, max(BLOCK, _CACHE // max(count, 1)))
+    number = -(-count // most)
+    return max(-(-count // max(number, 1)), 1)
