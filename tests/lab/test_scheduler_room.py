@@ -103,6 +103,18 @@ def test_a_run_that_asks_for_more_memory_keeps_its_place_while_all_fit(small: Sm
     assert (grows.state, waits.state) == ("preparing", "queued")
 
 
+def test_frames_of_a_class_are_evenly_spread_whatever_a_run_costs(small: Small, clock: Clock) -> None:
+    scheduler = made(clock)
+    costs = [{}, {"dim": 64}, {"batch": 128}, {"encoder": "linear"}, {"loss": "NTXentLoss"}]
+    runs = [opened(scheduler, small(steps=2000, **cost)) for cost in costs]
+    for run in runs:
+        run.play()
+    for turn in range(1, 11):  # a frame falls on each of the first ten steps
+        scheduler.turn()
+        counts = [len(run.recording.frames) for run in runs if run.recording is not None]
+        assert counts == [turn + 1] * len(runs)
+
+
 def test_training_waits_for_answers(small: Small) -> None:
     asked = []
 
