@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lab.config import live_options
 from lab.percent import percent
+from lab.short import short
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
@@ -49,23 +50,25 @@ class Advice:
 
     def sentence(self) -> str:
         """The advice in words, with its figures."""
-        now = f"{self.option} is {self.now:.3g}, where {percent(self.share, 0)} of the pairs have a gradient"
+        now = (
+            f"{self.option} is {short(self.now)}, where {percent(self.share, 0)} of the pairs have a gradient"
+        )
         if self.range is None:
             low, high = min(self.shares), max(self.shares)
             return (
-                f"Between {self.option} {self.values[0]:.3g} and {self.values[-1]:.3g} from "
+                f"Between {self.option} {short(self.values[0])} and {short(self.values[-1])} from "
                 f"{percent(low, 0)} to {percent(high, 0)} of the pairs have a gradient, never "
                 f"10 to 60 %; {now}."
             )
         low, high = self.range
         if low <= self.now <= high:
             return (
-                f"{now}: within {low:.3g} to {high:.3g}, where 10 to 60 % do. More would let easy pairs "
-                "drown the hard ones, fewer teach little."
+                f"{now}: within {short(low)} to {short(high)}, where 10 to 60 % do. More would let easy "
+                "pairs drown the hard ones, fewer teach little."
             )
         return (
-            f"{now}. At these distances {self.option} from {low:.3g} to {high:.3g} would give 10 to 60 % of "
-            "the pairs a gradient."
+            f"{now}. At these distances {self.option} from {short(low)} to {short(high)} would give 10 to "
+            "60 % of the pairs a gradient."
         )
 
 

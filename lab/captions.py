@@ -12,6 +12,7 @@ import torch
 from lab.phases import PHASES, OneStep, embedded_again
 from lab.randomness import undisturbed
 from lab.replay import Halves, gradients, samples_of, step_of
+from lab.short import short
 from losslib.proxies import ProxyLoss
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _pair(run: Run, one: OneStep) -> str:
         pairs = found.positive | found.negative
         active = int((found.active & pairs).sum())
         total = int(pairs.sum())
-        share = f"{active / total:.0%}".replace("%", " %") if total else "none"
+        share = f"{100 * active / total:.0f} %" if total else "none"
         ends = "" if kept else ", each counted from both its ends"
         return (
             f"{kept}{_count(int(found.positive.sum()))} positive and {_count(int(found.negative.sum()))} "
@@ -141,13 +142,6 @@ def _update(run: Run, one: OneStep) -> str:
 
 def _count(number: int) -> str:
     return f"{number:,}"
-
-
-def short(value: float) -> str:
-    """Three digits, as the panel writes numbers."""
-    if value != 0 and (abs(value) < 0.001 or abs(value) >= 1e5):
-        return f"{value:.1e}"
-    return f"{float(f'{value:.3g}'):g}"
 
 
 _NAMES = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.scenes import built
+from lab.short import short
 from losslib import catalog
 from losslib.two_views import TwoViewLoss
 
@@ -64,7 +65,7 @@ def tried(cls: type[Any], title: str, batch: str, embeddings: Tensor, other: Ten
         return Edge(title, None, None, f"On {batch} it refuses: {error}.")
     drawn = " and the proxies as they are drawn" if cls.required else ""
     level, steepest = float(value.detach()), float(gradient.abs().max())
-    moves = "no gradient" if steepest < 1e-9 else f"a gradient (largest coordinate {steepest:.3g})"
+    moves = "no gradient" if steepest < 1e-9 else f"a gradient (largest coordinate {short(steepest)})"
     return Edge(
         title, level, steepest, f"On {batch}{drawn} the loss is {round(level, 4) + 0.0:g}, with {moves}."
     )

@@ -13,6 +13,7 @@ from lab.frame import Histogram
 from lab.moment import Standing
 from lab.neighbours import Neighbourhoods
 from lab.percent import percent
+from lab.short import short
 from losslib.types import Mark
 
 COARSE = 0.2  # share of pairs of pairs in one bin from which on bounds are said, not their middle
@@ -31,12 +32,12 @@ def map_words(classes: NDArray[np.integer[Any]], names: Sequence[str], standing:
     if len(present) > 1:
         said.append(
             f"The tightest class is {names[present[first]]} (mean distance to its own mean "
-            f"{tight[first]:.3g}), the widest {names[present[last]]} ({tight[last]:.3g})."
+            f"{short(tight[first])}), the widest {names[present[last]]} ({short(tight[last])})."
         )
         share = float(standing.astray.mean())
         said.append(f"{percent(share)} of the points are nearer to another class's mean than to their own.")
     else:
-        said.append(f"Mean distance to its mean: {tight[0]:.3g}.")
+        said.append(f"Mean distance to its mean: {short(tight[0])}.")
     return " ".join(said)
 
 
@@ -68,13 +69,13 @@ def distances_words(histogram: Histogram, marks: Sequence[Mark], inverted: bool)
     said = []
     for name, counts in (("Positive", positive), ("negative", negative)):
         if counts.sum():
-            said.append(f"{name} pairs have a median of {median(histogram, counts):.3g}")
+            said.append(f"{name} pairs have a median of {short(median(histogram, counts))}")
     if not said:
         return "There are no pairs to measure."
     text = f"{', '.join(said)} ({'larger' if inverted else 'smaller'} is closer)."
     if positive.sum() and negative.sum():
         text += closer_words(*closer_share(positive, negative, inverted))
-    lines = [f"{mark.label} {mark.value:.3g}" for mark in marks if math.isfinite(mark.value)]
+    lines = [f"{mark.label} {short(mark.value)}" for mark in marks if math.isfinite(mark.value)]
     return f"{text} Drawn: {', '.join(lines)}." if lines else text
 
 

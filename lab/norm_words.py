@@ -6,6 +6,7 @@ import math
 
 from lab.norms import NormLesson
 from lab.percent import percent
+from lab.short import short
 
 CLEARLY_APART = 0.01  # difference of two AUCs worth a word
 ALIKE = 0.995
@@ -20,8 +21,9 @@ def norm_sentences(lesson: NormLesson, output: str = "") -> list[str]:
     """
     norms, size = lesson.norms, lesson.size
     said = [
-        f"Norms of {len(norms):,} embeddings: mean {norms.mean():.3g}, standard deviation {norms.std():.2g} "
-        f"({percent(lesson.deviation)} of the mean), from {norms.min():.3g} to {norms.max():.3g}."
+        f"Norms of {len(norms):,} embeddings: mean {short(norms.mean())}, standard deviation "
+        f"{norms.std():.2g} ({percent(lesson.deviation)} of the mean), from {short(norms.min())} to "
+        f"{short(norms.max())}."
     ]
     root = math.sqrt(size)
     if output == "l2":
@@ -29,14 +31,14 @@ def norm_sentences(lesson: NormLesson, output: str = "") -> list[str]:
     elif output == "layernorm":
         said.append(
             f"LayerNorm gives every embedding mean 0 and variance 1 over its own {size} coordinates, so "
-            f"every norm is √{size} = {root:.3g}: like L2 it leaves only directions."
+            f"every norm is √{size} = {short(root)}: like L2 it leaves only directions."
         )
         if size == 2:
             said.append("With two coordinates only two places remain, (1, -1) and (-1, 1).")
     elif output == "batchnorm":
         said.append(
             f"BatchNorm gives every coordinate mean 0 and variance 1 over the batch: norms lie around "
-            f"√{size} = {root:.3g} (root mean square here {math.sqrt(float((norms**2).mean())):.3g}), "
+            f"√{size} = {short(root)} (root mean square here {short(math.sqrt(float((norms**2).mean())))}), "
             "but each keeps its own."
         )
     elif output == "none":
@@ -64,7 +66,7 @@ def _identity(lesson: NormLesson) -> str:
         )
     square = float((lesson.norms**2).mean())
     unit = abs(square - 1) < 0.01
-    formula = "d² = 2 − 2s" if unit else f"d² = 2r²(1 − s) with r² = {square:.3g}"
+    formula = "d² = 2 − 2s" if unit else f"d² = 2r²(1 − s) with r² = {short(square)}"
     expected = 2 * square * (1 - similarity)
     return (
         f"All norms are equal, so {formula}: the middle pair has s = {similarity:.3f}, which gives "
@@ -95,8 +97,8 @@ def _separation(lesson: NormLesson) -> list[str]:
     )
     thresholds = (
         f"The best single threshold gets {percent(euclidean.threshold.right)} right at d = "
-        f"{euclidean.threshold.value:.3g}, and {percent(cosine.threshold.right)} at s = "
-        f"{cosine.threshold.value:.3g} (mean over both kinds)."
+        f"{short(euclidean.threshold.value)}, and {percent(cosine.threshold.right)} at s = "
+        f"{short(cosine.threshold.value)} (mean over both kinds)."
     )
     return [said, thresholds]
 
@@ -104,5 +106,5 @@ def _separation(lesson: NormLesson) -> list[str]:
 def _range(lesson: NormLesson) -> str:
     return (
         f"Cosine similarity stays between -1 and 1; the largest Euclidean distance here is "
-        f"{lesson.euclidean.histogram.high:.3g}. The same margin means another thing under each."
+        f"{short(lesson.euclidean.histogram.high)}. The same margin means another thing under each."
     )

@@ -6,6 +6,7 @@ from lab.config import RunConfig
 from lab.detectors.finding import Cure, Insight, is_collapsed
 from lab.frame import Frame
 from lab.recording import Recording
+from lab.short import short
 
 KIND = "hard_negatives"
 REPLACES = ("collapse", "vanished_gradient")
@@ -19,7 +20,7 @@ def find(recording: Recording, frame: Frame) -> Insight | None:
     cosine = frame.collapse["mean_cosine"]
     sentence = (
         f"Hardest-negative collapse: the miner shows the hardest negatives alone, and all embeddings have "
-        f"met in nearly one point: mean cosine {cosine:.3f} (collapsed is 1), loss {frame.loss:.3g}."
+        f"met in nearly one point: mean cosine {cosine:.3f} (collapsed is 1), loss {short(frame.loss)}."
     )
     cure = Cure("Mine semi-hard negatives, or none, and begin again.", "miner", "none")
     return Insight(KIND, sentence, "mean_cosine", cosine, cure)

@@ -8,6 +8,7 @@ from lab.detectors.hard_negatives import mines_the_hardest
 from lab.frame import Frame
 from lab.recording import Recording
 from lab.settings import settings
+from lab.short import short
 
 KIND = "margin_collapse"
 REPLACES = ("collapse", "vanished_gradient")
@@ -27,7 +28,7 @@ def find(recording: Recording, frame: Frame) -> Insight | None:
     if not is_collapsed(recording, frame) or abs(frame.loss - margin) > NEAR * margin:
         return None
     sentence = (
-        f"Collapse to the margin: the loss is {frame.loss:.3g}, its margin {margin:g}. All embeddings are "
+        f"Collapse to the margin: the loss is {short(frame.loss)}, its margin {margin:g}. All embeddings are "
         f"nearly one point (mean cosine {frame.collapse['mean_cosine']:.3f}), so every pair costs the margin."
     )
     rate = f"{min(values['lr'] / 10, settings()['lr'].default):g}"

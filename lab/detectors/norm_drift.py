@@ -11,6 +11,7 @@ from lab.detectors.finding import Cure, Insight
 from lab.frame import Frame
 from lab.pairing import TWO_VIEWS, small_loss
 from lab.recording import Recording
+from lab.short import short
 
 KIND = "norm_drift"
 REPLACES = ()
@@ -28,7 +29,7 @@ def find(recording: Recording, frame: Frame) -> Insight | None:
     if not (now > LONG and now > GROWN * first):
         return None
     sentence = (
-        f"The embeddings drift outwards: their mean norm is {now:.3g}, at first it was {first:.2g}. "
+        f"The embeddings drift outwards: their mean norm is {short(now)}, at first it was {first:.2g}. "
         + (LENGTHS if sees_lengths(recording.config.loss) else DIRECTIONS)
     )
     return Insight(

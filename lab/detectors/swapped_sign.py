@@ -9,6 +9,7 @@ import numpy as np
 from lab.detectors.finding import SETTLED, Cure, Insight, has_vanished, is_collapsed
 from lab.frame import Frame, Histogram
 from lab.recording import Recording
+from lab.short import short
 from losslib import catalog
 
 KIND = "swapped_sign"
@@ -31,7 +32,7 @@ def find(recording: Recording, frame: Frame) -> Insight | None:
     if not auc < NO_CLOSER:
         return None
     sentence = (
-        f"The loss falls, from {first.loss:.3g} to {frame.loss:.3g}, but positives are no closer than "
+        f"The loss falls, from {short(first.loss)} to {short(frame.loss)}, but positives are no closer than "
         f"negatives (AUC {auc:.2f}, chance is 0.5): a sign is swapped, or a similarity taken for a distance."
     )
     cure = Cure("Turn the sign round: closeness must grow for positives and shrink for negatives.")

@@ -10,6 +10,7 @@ from torch import Tensor
 from lab.embeddings.losses import sample
 from lab.metrics import clustering
 from lab.percent import percent
+from lab.short import short
 from losslib import evaluation
 from losslib.distances import LpDistance
 from losslib.opis import opis
@@ -38,7 +39,7 @@ class Measure:
         """The value as it is read."""
         if self.value != self.value:
             return "not defined"
-        return percent(self.value) if self.percent else f"{self.value:.3g}"
+        return percent(self.value) if self.percent else short(self.value)
 
 
 def chance_of(labels: Tensor) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
+from lab.short import short
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -48,7 +49,7 @@ def norm_histogram(
         hovertemplate="%{y:.1%} with a norm near %{x:.3f}<extra></extra>",
     )
     if expected is not None:
-        formula = "1" if output == "l2" else f"√{lesson.size} = {expected:.3g}"
+        formula = "1" if output == "l2" else f"√{lesson.size} = {short(expected)}"
         figure.add_vline(
             x=expected,
             line_dash="dash",

@@ -10,6 +10,7 @@ import numpy as np
 
 from lab.figures.axis_title import axis_title
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
+from lab.short import short
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -87,7 +88,7 @@ def draw_mark(
     figure: go.Figure, mark: Mark, histogram: Histogram, centres: NDArray[np.floating[Any]], inverted: bool
 ) -> None:
     """One mark, by its kind."""
-    text = f"{mark.label} {mark.value:.3g}"
+    text = f"{mark.label} {short(mark.value)}"
     top = max(max(bar.y) for bar in figure.data if bar.type == "bar")
     line = {"color": REFERENCE, "width": 2}
     if mark.kind == "line":

@@ -11,6 +11,7 @@ from lab.lessons import Lesson
 from lab.lessons.measures import bins, measured, shown, text_of
 from lab.lessons.question import CHOICE, NUMBER, Prediction, Question
 from lab.recording import Recording
+from lab.short import short
 from losslib.errors import ParameterError
 
 
@@ -79,7 +80,7 @@ def answered(
         unit = f" {question.unit}" if question.unit else ""
         off = abs(value - float(given))  # type: ignore[arg-type]
         verdict = (
-            f"Measured: {value:.3g}{unit}. You said {given:g}{unit}, which is {off:.3g} off; "
+            f"Measured: {short(value)}{unit}. You said {given:g}{unit}, which is {short(off)} off; "
             f"up to {question.tolerance:g} counts as right."
         )
         return off <= question.tolerance, value, verdict

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lab.frame import Frame
 from lab.recording import CURVES, Recording
+from lab.short import short
 from losslib.errors import ParameterError
 
 Measure = Callable[..., float]
@@ -56,7 +57,7 @@ def text_of(value: float, how: str) -> str:
         return f"{100 * value:.0f} %"
     if how == "points":
         return f"{100 * value:+.0f} points"
-    return f"{value:.3g}" if abs(value) >= 5e-4 else "0"
+    return short(value) if abs(value) >= 5e-4 else "0"
 
 
 def end(recording: Recording, curve: str, step: int | None = None) -> float:

@@ -7,17 +7,9 @@ import math
 from lab.playground.evaluate import Evaluation, Pull
 from lab.playground.geometry import Ring
 from lab.playground.placement import NAMES
+from lab.short import short
 
 LISTED = 4
-
-
-def short(value: float) -> str:
-    """A number with three significant digits."""
-    size = abs(value)
-    if size and not 1e-3 <= size < 1e5:
-        digits, power = f"{value:.1e}".split("e")
-        return f"{digits}e{int(power)}"
-    return f"{float(f'{value:.3g}') + 0.0:g}"
 
 
 def headline(title: str, found: Evaluation) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.grid import last_unpacked
+from lab.percent import percent
 from lab.presets import Preset, get
 
 MOST_POINTS = 500
@@ -61,7 +62,7 @@ def last_moment(name: str) -> Moment:
 def caption(preset: Preset) -> str:
     """The numbers of the picture."""
     moment = last_moment(preset.name)
-    return f"Step {moment.step}, recall@1 {moment.recall:.0%} (chance {moment.chance:.0%})".replace("%", " %")
+    return f"Step {moment.step}, recall@1 {percent(moment.recall, 0)} (chance {percent(moment.chance, 0)})"
 
 
 def summary(preset: Preset) -> str:

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from lab.asked import Question, answer
-from lab.captions import phase_note, short
+from lab.captions import phase_note
 from lab.config import RunConfig
 from lab.phases import PHASES, embedded_again
 from lab.run import Run
+from lab.short import short
 
 Small = Callable[..., RunConfig]
 SETTINGS: list[dict[str, Any]] = [

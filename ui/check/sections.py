@@ -10,6 +10,7 @@ import torch
 
 from lab import glossary
 from lab.percent import percent
+from lab.short import short
 from lab.uploads import Upload
 from losslib import catalog
 from ui.check.pairs import hard
@@ -157,8 +158,8 @@ def histogram_words(histogram: Any, upload: Upload) -> str:
         return "There are not both positive and negative pairs."
     half = (middle[1] - middle[0]) / 2
     return (
-        f"Read from the bars, so to within {half:.2g}: positive pairs are at {means[0]:.3g} on average, "
-        f"negative pairs at {means[1]:.3g}."
+        f"Read from the bars, so to within {half:.2g}: positive pairs are at {short(means[0])} on average, "
+        f"negative pairs at {short(means[1])}."
     )
 
 

@@ -101,7 +101,7 @@ def waiting_words(job: LayoutJob) -> str:
     if not job.progress:
         compiling = "; compiling takes about 15 s the first time" if job.title == "UMAP" else ""
         return f"{job.title} begins{compiling}"
-    return f"{job.title}: {job.progress:.0%}"
+    return f"{job.title}: {100 * job.progress:.0f} %"
 
 
 def neighbourhoods(

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from lab import glossary
 from lab.insights import insights
 from lab.lessons.failures import Failure, failures, get
+from lab.percent import percent
 from lab.recording import Recording
 from lab.settings import sentence
+from lab.short import short
 from losslib.errors import ParameterError
 from ui import focus
 from ui.learn import link, trainer
 
 FAILED, CURE = "failed", "cured"
+whole = partial(percent, digits=0)
 COMPARED = {
-    "alignment": ("Alignment", "{:.3g}", "every class one point is 0"),
-    "loss": ("Loss", "{:.3g}", ""),
-    "recall_at_1": ("Recall@1", "{:.0%}", "higher is better"),
-    "mean_cosine": ("Mean cosine", "{:.3f}", "collapsed is 1"),
-    "spread": ("Spread", "{:.3g}", "one point is 0"),
-    "active_share": ("Active share", "{:.0%}", ""),
+    "alignment": ("Alignment", short, "every class one point is 0"),
+    "loss": ("Loss", short, ""),
+    "recall_at_1": ("Recall@1", whole, "higher is better"),
+    "mean_cosine": ("Mean cosine", "{:.3f}".format, "collapsed is 1"),
+    "spread": ("Spread", short, "one point is 0"),
+    "active_share": ("Active share", whole, ""),
 }
 
 
@@ -136,7 +141,7 @@ def both(one: Failure, made: trainer.Series) -> None:
     curves = {name: made.recordings[name].curves() for name in (FAILED, CURE)}
     for name, (title, how, note) in COMPARED.items():
         values = [float(curves[run][name][-1]) for run in (FAILED, CURE)]
-        shown = [how.format(value).replace("%", " %") for value in values]
+        shown = [how(value) for value in values]
         lines.append(f"| {title} | {shown[0]} | {shown[1]} | {note} |")
     st.markdown("\n".join(lines))
     chosen = st.segmented_control(
