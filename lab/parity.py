@@ -63,14 +63,21 @@ def batch(seed: int = 0) -> tuple[Tensor, Tensor]:
     return centres[labels] + torch.randn(ROWS, SIZE, generator=generator, dtype=torch.float64), labels
 
 
-def parity(name: str, seed: int = 0) -> Parity:
+def parity(name: str, seed: int = 0, unit: bool = False) -> Parity:
     """One loss with default options on that batch, built by the very snippets that the pages show.
+
+    Args:
+        name: class name of the loss.
+        seed: of the batch.
+        unit: whether its embeddings are divided by their lengths.
 
     Raises:
         ParameterError: no loss is called so.
     """
     cls = catalog.get(name)
     embeddings, labels = batch(seed)
+    if unit:
+        embeddings = torch.nn.functional.normalize(embeddings, dim=1)
     said = " ".join(paragraphs(cls).get(DIFFERENCES, "").split())
     if cls.required or "two views" in cls.needs:
         why = (

@@ -22,7 +22,7 @@ CLOSE = 1e-3  # to which a value is measured again elsewhere
 
 
 class Pair(NamedTuple):
-    """The values of one loss with default options, in double precision."""
+    """The values of one loss on one batch, with default options, in double precision."""
 
     ours: float
     theirs: float
@@ -33,11 +33,22 @@ class Pair(NamedTuple):
         return abs(self.ours - self.theirs) / max(abs(self.ours), abs(self.theirs), 1e-12)
 
 
+class Compared(NamedTuple):
+    """The values on the batch as it is, and on the same embeddings divided by their lengths."""
+
+    plain: Pair
+    unit: Pair
+
+
 @cache
-def recorded() -> tuple[str, dict[str, Pair]]:
+def recorded() -> tuple[str, dict[str, Compared]]:
     """The peer's version, and the values by class name of the loss."""
+    if not FILE.exists():  # while it is made
+        return "", {}
     found = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return found["peer"], {name: Pair(*values) for name, values in found["values"].items()}
+    return found["peer"], {
+        name: Compared(Pair(*values[:2]), Pair(*values[2:])) for name, values in found["values"].items()
+    }
 
 
 def sentence(name: str) -> str:
@@ -45,28 +56,37 @@ def sentence(name: str) -> str:
     version, values = recorded()
     if name not in values:
         return ""
-    pair = values[name]
-    where = f"On a fixed batch ({BATCH})"
+    plain, unit = values[name]
+    said = f"On a fixed batch ({BATCH}) {in_words(plain, version)}"
+    if (plain.difference <= SAME) == (unit.difference <= SAME):
+        return f"{said}."
+    return f"{said}; of the same embeddings at length 1 {in_words(unit, version)}."
+
+
+def in_words(pair: Pair, version: str) -> str:
+    """Both values, and by how much they differ."""
     if pair.difference <= SAME:
-        return f"{where} {version} gives the same value to a millionth, {pair.ours:.4g}."
-    digits, of = (
-        (4, f"{100 * pair.difference:.0f} %") if pair.difference >= 0.01 else (8, f"{pair.difference:.1e}")
-    )
+        return f"{version} gives the same value to a millionth, {pair.ours:.4g}"
+    large = pair.difference >= 0.01
+    digits, of = (4, f"{100 * pair.difference:.0f} %") if large else (8, f"{pair.difference:.1e}")
     return (
-        f"{where} losslib gives {pair.ours:.{digits}g} and {version} {pair.theirs:.{digits}g}, a relative "
-        f"difference of {of}."
+        f"losslib gives {pair.ours:.{digits}g} and {version} {pair.theirs:.{digits}g}, a relative difference "
+        f"of {of}"
     )
 
 
-def measured() -> tuple[str, dict[str, Pair]]:
+def measured() -> tuple[str, dict[str, Compared]]:
     """The same as `recorded`, from the library that is installed here."""
     from importlib.metadata import version
 
     from lab.parity import parity
     from losslib import catalog
 
-    every = {name: parity(name) for name in catalog.losses()}
-    values = {name: Pair(one.ours, one.theirs) for name, one in every.items() if not math.isnan(one.theirs)}
+    values = {}
+    for name in catalog.losses():
+        plain, unit = (parity(name, unit=at_length_1) for at_length_1 in (False, True))
+        if not math.isnan(plain.theirs):
+            values[name] = Compared(Pair(plain.ours, plain.theirs), Pair(unit.ours, unit.theirs))
     return f"pytorch-metric-learning {version('pytorch-metric-learning')}", values
 
 
@@ -92,16 +112,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 def write() -> None:
     """Measures, and writes the file."""
+    FILE.unlink(missing_ok=True)
+    recorded.cache_clear()
     version, values = measured()
-    lines = [f"{name} = [{pair.ours:.10g}, {pair.theirs:.10g}]" for name, pair in values.items()]
-    head = "# Made by python -m lab.peer_values --make: losslib's value and the peer's."
+    lines = [
+        f"{name} = [{', '.join(f'{value:.10g}' for pair in both for value in pair)}]"
+        for name, both in values.items()
+    ]
+    head = (
+        "# Made by python -m lab.peer_values --make: losslib's value and the peer's, then both at length 1."
+    )
     FILE.write_text("\n".join([head, f'peer = "{version}"', "", "[values]", *lines, ""]), encoding="utf-8")
     recorded.cache_clear()
 
 
-def alike(old: Pair, new: Pair) -> bool:
+def alike(old: Compared, new: Compared) -> bool:
     """Whether two measurements say the same."""
-    return all(math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-9) for a, b in zip(old, new, strict=True))
+    before, now = (*old.plain, *old.unit), (*new.plain, *new.unit)
+    return all(math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-9) for a, b in zip(before, now, strict=True))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import datasets
 from lab.config import LEARNING_RATE, RunConfig
 from lab.loss_documents import DIFFERENCES, called, differs_from_peer, paragraphs, pml_call, value
 from lab.pairing import RULES
-from lab.peer_values import sentence
+from lab.peer_values import recorded, sentence
 from lab.recording import Recording
 from lab.script_parts import encoder, expected, forward, loop, optimizer, positives, sampler
 from lab.settings import NO_MINER
@@ -156,12 +156,19 @@ def agreement(config: RunConfig) -> str:
         differs = paragraphs(cls)[DIFFERENCES]
         said.append(f"The two libraries do not agree everywhere: losslib {differs[:1].lower()}{differs[1:]}")
         said += filter(None, [sentence(config.loss)])
+    close = "its losses agree with the recording to about 1e-5."
     if cls.default_distance().bounds()[0] == 0:
         said.append(
             f"The Euclidean distance of {PML} loses digits between near points, so the script has one of its "
-            "own that does not: its losses agree with the recording to about 1e-5."
+            "own that does not" + (f": {close}" if agrees(config) else ".")
         )
-    return " ".join(said) or f"The losses of {PML} agree with the recording to about 1e-5."
+    return " ".join(said) or f"With {PML} {close}"
+
+
+def agrees(config: RunConfig) -> bool:
+    """Whether the two libraries gave one value on embeddings such as the run's, as far as is recorded."""
+    values = recorded()[1].get(config.loss)
+    return values is None or (values.unit if config.output == "l2" else values.plain).difference <= CLOSE
 
 
 def refused(config: RunConfig) -> str:

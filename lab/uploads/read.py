@@ -234,8 +234,10 @@ class _Reader:
         if len(cells) == self.width + 1 and not cells[-1]:
             cells = cells[:-1]
         if len(cells) != self.width:
+            count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
             raise UploadError(
-                f"{self.name}, {place(self.rows, line)}: {len(cells)} cells where {self.width} were expected"
+                f"{self.name}, {place(self.rows, line)}: {count} where {self.width} were expected; mend the "
+                "row, or leave it out"
             )
         if self.rows >= self.limits.rows:
             raise UploadError(

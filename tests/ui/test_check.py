@@ -122,8 +122,10 @@ def test_a_file_that_cannot_be_read_says_why_and_loses_nothing_else():
     at = with_files(("v.csv", b"1,2,3\n4,5\n", "text/csv"))
     assert not at.exception
     assert [one.value for one in at.error] == [
-        "v.csv, row 1 (line 2 of the file): 2 cells where 3 were expected"
+        "v.csv, row 1 (line 2 of the file): 2 cells where 3 were expected; mend the row, or leave it out"
     ]
+    assert "Drop a file" not in texts(at)
+    assert at.run().error, "it is said as long as the file is there"
     at = at.file_uploader[0].upload("w.csv", csv(vectors()), "text/csv").run()
     assert not at.error
     assert "**w.csv**: 12 vectors of 3 numbers, no labels." in texts(at)
@@ -158,6 +160,18 @@ def test_the_column_of_labels_can_be_chosen():
     assert "12 vectors of 2 numbers, no labels" in texts(at)
     at = at.get_by_key("check.label column").set_value("chosen automatically").run()
     assert "12 vectors of 2 numbers, 3 classes" in texts(at)
+
+
+def test_a_column_that_leaves_no_vectors_is_refused_and_another_can_be_chosen():
+    at = with_files(("v.csv", b"x,kind\n1,a\n1,a\n2,b\n2,b\n", "text/csv"))
+    before = texts(at)
+    at = at.get_by_key("check.label column").set_value("x").run()
+    [error] = at.error
+    assert "v.csv has no columns of numbers besides labels" in error.value
+    assert texts(at) == before
+    at = at.get_by_key("check.label column").set_value("no labels").run()
+    assert not at.error
+    assert "4 vectors of 1 numbers, no labels" in texts(at)
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 4), (2, 1), (3, 4)])

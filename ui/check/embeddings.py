@@ -15,6 +15,7 @@ from ui.errors import explain
 from ui.reference import plain
 
 FILES, UPLOAD, COLUMN, SOURCE = "check.files", "check.upload", "check.label column", "check source shown"
+REFUSED = "check refused"
 MINE, EXAMPLE = "my files", "an example: handwritten digits, pixels as vectors"
 AUTOMATIC, NONE = "chosen automatically", "no labels"
 
@@ -80,9 +81,7 @@ def dropped() -> Upload | None:
         st.session_state.pop(COLUMN, None)
         read(vectors, labels, None, limits)
     upload: Upload | None = st.session_state.get(UPLOAD)
-    if upload is None:
-        st.info("Drop a file of vectors to see what every loss makes of them.")
-    elif vectors is not None and upload.choices:
+    if upload is not None and vectors is not None and upload.choices:
         column = st.selectbox(
             "Labels", [AUTOMATIC, *upload.choices, NONE], key=COLUMN, help="Which column holds the labels."
         )
@@ -91,20 +90,25 @@ def dropped() -> Upload | None:
             st.session_state["check.asked"] = (given, asked)
             if asked is not None or upload.label_column == "":
                 read(vectors, labels, asked, limits)
-                upload = st.session_state.get(UPLOAD)
+                # a column that leaves no vectors: what was understood stays, and another can be chosen
+                upload = st.session_state[UPLOAD] = st.session_state[UPLOAD] or upload
+    if vectors is not None and (refusal := st.session_state.get(REFUSED)):
+        st.error(refusal)
+    elif upload is None:
+        st.info("Drop a file of vectors to see what every loss makes of them.")
     return upload
 
 
 def read(vectors: Any, labels: Any, column: str | None, limits: UploadLimits) -> None:
-    """Understands the files; a refusal is said and leaves nothing half read."""
+    """Understands the files; a refusal is kept to be said, and leaves nothing half read."""
     pair = (vectors.name, vectors.getbuffer())
     beside = (labels.name, labels.getbuffer()) if labels else None
-    st.session_state[UPLOAD] = None
+    st.session_state[UPLOAD], st.session_state[REFUSED] = None, ""
     try:
         with st.spinner("Reading"):
             st.session_state[UPLOAD] = understand(pair, beside, column, limits)
     except UploadError as error:
-        st.error(explain(error))
+        st.session_state[REFUSED] = explain(error)
 
 
 def understood(upload: Upload) -> None:
