@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -31,7 +31,8 @@ def chosen_triplets(
     if not isinstance(per_anchor, str):
         return _some(pairs, size, chosen, per_anchor, len(candidates.values))
     found: list[tuple[Tensor, ...]] = []
-    for a, p in _blocks(pairs, size):
+    for part in _parts(len(pairs[0]), size):
+        a, p = pairs[0][part], pairs[1][part]
         pair, negative = chosen(a, p).nonzero(as_tuple=True)
         found.append((a[pair], p[pair], negative))
     if not found:
@@ -50,19 +51,23 @@ def _some(
     anchors, positives = pairs
     if not len(anchors):
         return TripletIndices(*pairs, anchors.clone())
-    counts = torch.cat([chosen(a, p).sum(1) for a, p in _blocks(pairs, size)])
+    # results written in one place: small tensors left among freed large ones would keep those from reuse
+    counts = torch.empty_like(anchors)
+    for part in _parts(len(anchors), size):
+        torch.sum(chosen(anchors[part], positives[part]), 1, out=counts[part])
     ends = counts.cumsum(0)
     of_anchor = counts.new_zeros(rows).index_add_(0, anchors, counts)
     owner, number = drawn(of_anchor, most)
     place = ((of_anchor.cumsum(0) - of_anchor)[owner] + number).sort().values
     pair = torch.searchsorted(ends, place, right=True)
     nth = place - (ends - counts)[pair]
-    found = []
-    for q, n in _blocks((pair, nth), size):
-        so_far = chosen(anchors[q], positives[q]).cumsum(1)
-        found.append(torch.searchsorted(so_far, (n + 1).unsqueeze(1)).squeeze(1))
-    return TripletIndices(anchors[pair], positives[pair], torch.cat(found))
+    anchors, positives, negatives = anchors[pair], positives[pair], torch.empty_like(pair)
+    for part in _parts(len(pair), size):
+        so_far = chosen(anchors[part], positives[part]).cumsum(1, dtype=torch.int32)
+        nth_of = (nth[part] + 1).to(torch.int32).unsqueeze(1)
+        negatives[part] = torch.searchsorted(so_far, nth_of).squeeze(1)
+    return TripletIndices(anchors, positives, negatives)
 
 
-def _blocks(parts: tuple[Tensor, Tensor], size: int) -> zip[tuple[Tensor, Tensor]]:
-    return zip(parts[0].split(size), parts[1].split(size), strict=True)
+def _parts(count: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))
