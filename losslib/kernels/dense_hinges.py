@@ -19,6 +19,7 @@ from losslib.kernels.scratch import leased, number, room, take
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 _FAR = 1e30
+_EXACT = 1 << 26  # B * R * R up to which the number of triplets is exact in single precision
 _AT_ONCE = 1 << 20  # comparisons of all triplets, about a batch of 100
 
 
@@ -101,25 +102,37 @@ def _within(how: Any, v: Tensor, threshold: float) -> Tensor:
 def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     """MarginLoss over all triplets, its penalty on a learned beta included; own: beta of each anchor."""
     sign = -1.0 if loss.distance.is_inverted else 1.0
-    beta = own * sign
-    near = torch.add(loss.margin - beta, v, alpha=sign, out=room(v)).clamp_min_(0).mul_(masks.positive)
-    far = torch.sub(loss.margin + beta, v, alpha=sign, out=room(v)).clamp_min_(0).mul_(masks.negative)
+    near = _beyond(v, loss.margin, own, sign).mul_(masks.positive)
+    far = _beyond(v, loss.margin, own, -sign).mul_(masks.negative)
     positives, negatives = masks.positives, masks.negatives
-    sums = total(near.sum(1) @ negatives), total(far.sum(1) @ positives)
-    over = near.sign_().sum(1).mul_(negatives), far.sign_().sum(1).mul_(positives)
-    # a whole number, which single precision might not hold
-    count = reduce.number((over[0] + over[1]).sum(dtype=torch.float64))
+    sums = reduce.number((near.sum(1) @ negatives).add_(far.sum(1) @ positives))
+    of_near, of_far = near.sign_().sum(1), far.sign_().sum(1)
+    few = v.numel() * v.shape[1] <= _EXACT
+    count = reduce.number(_dot(of_near, negatives, few).add_(_dot(of_far, positives, few)))
     each = _over_count(count, v.dtype)  # 0 without any, as the penalty's share is then
-    value, by_boundary = (sums[0] + sums[1]) * each, None
+    value, by_boundary = sums * each, None
     if loss.learn_beta:
-        by_boundary = ((over[1] - over[0]) * (each * sign)).unsqueeze(1)
+        by_boundary = ((of_far * positives - of_near * negatives) * (each * sign)).unsqueeze(1)
         penalty, by_boundary = _penalty(loss, own, positives * negatives, each, by_boundary)
         value = value + penalty
     both = masks.symmetric and own.ndim == 1
     # both rows of a positive pair have as many negatives
-    near.mul_((negatives * (each * sign * (2 if both else 1))).unsqueeze(1))
-    slope = near.addcmul_(far, _both(positives * (each * sign), both), value=-1)
-    return Slopes(value, slope, by_boundary, both)
+    slope = near.mul_(negatives.unsqueeze(1))
+    slope.addcmul_(far, _both(positives, both), value=-0.5 if both else -1.0)
+    slope, lifted = reduce.times_(slope, each * (sign * (2 if both else 1)))
+    return Slopes(value, slope, by_boundary, both, lifted)
+
+
+def _beyond(v: Tensor, margin: float, own: Tensor, sign: float) -> Tensor:
+    """margin + sign * (v - own) where that is above 0, else 0."""
+    if own.ndim == 1 and leased():  # one boundary for all
+        return _shifted(v, margin - sign * own.item(), sign).clamp_min_(0)
+    return torch.add(margin - own * sign, v, alpha=sign, out=room(v)).clamp_min_(0)
+
+
+def _dot(a: Tensor, b: Tensor, few: bool) -> Tensor:
+    """The dot product (0-d) of whole numbers, which single precision might not hold unless it is of few."""
+    return a @ b if few else a.double() @ b.double()
 
 
 def _over_count(count: Number, dtype: torch.dtype) -> Number:
@@ -168,18 +181,22 @@ def triplets(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
         each = reduce.one_over(active, v.dtype)
     elif kind is not SumReducer:
         each = reduce.one_over(masks.positives.double() @ masks.negatives.double(), v.dtype)
-    return Slopes(sum_ * each, slope.mul_(-each if inverted else each))
+    slope, lifted = reduce.times_(slope, -each if inverted else each)
+    return Slopes(sum_ * each, slope, lifted=lifted)
 
 
 def _written_out(separation: Tensor, masks: Masks, margin: float) -> tuple[Number, Tensor, Number]:
     """Sum of all hinges, its slope, and the number of those above 0."""
-    no_positive, no_negative = 1 - masks.positive, 1 - masks.negative
+    no_positive = 1 - masks.positive
+    no_negative = masks.positive_or_own if masks.whole else 1 - masks.negative
     # the farthest positive is taken off before the margin is added, whose rounding would flip triplets
-    placed = separation - torch.sub(separation, no_positive, alpha=_FAR).amax(1, keepdim=True)
-    near = placed.add(margin).sub_(no_positive, alpha=_FAR).unsqueeze(2)
-    far = placed.add(no_negative, alpha=_FAR).unsqueeze(1)
+    near = torch.sub(separation, no_positive, alpha=_FAR, out=room(separation))
+    farthest = near.amax(1, keepdim=True)
+    placed = torch.sub(separation, farthest, out=room(separation))
+    near = near.sub_(farthest).add_(margin).unsqueeze(2)
+    far = torch.add(placed, no_negative, alpha=_FAR, out=room(separation)).unsqueeze(1)
     count, width = placed.shape
-    active = torch.gt(near, far, out=placed.new_empty(count, width, width))
+    active = torch.gt(near, far, out=take(count, width, width, dtype=placed.dtype))
     of_positive = active.sum(2)
     slope = of_positive - active.sum(1)
     number = total(of_positive)

@@ -76,3 +76,10 @@ def difference_(a: Tensor, by_a: Number, b: Tensor, by_b: Number) -> tuple[Tenso
     if by_a == 0:
         return torch.mul(b, -by_b, out=a), 1.0
     return a.sub_(b, alpha=by_b / by_a), 1 / by_a
+
+
+def times_(slope: Tensor, factor: Number) -> tuple[Tensor, float]:
+    """factor * slope times a number, in its place, and that number: a factor known is left to the rows."""
+    if isinstance(factor, Tensor) or factor == 0:
+        return slope.mul_(factor), 1.0
+    return slope, 1 / factor
