@@ -116,14 +116,13 @@ def groups(rows: SortedRows) -> Iterator[Positives]:
     every = list(range(len(rows.counts)))
     alike = [every] if least == largest else _of_about_one_size(rows.counts)
     for classes in alike:
-        width = rows.counts[classes[0]]
-        if width == 1:
-            continue
-        together, height = max(1, _ENTRIES // width**2), min(width, max(_LEAST, _ENTRIES // width))
+        together = max(1, _ENTRIES // rows.counts[classes[0]] ** 2)
         for at in range(0, len(classes), together):
-            for first in range(0, width, height):
-                last = min(first + height, width)
-                yield Positives(rows, classes[at : at + together], first, last)
+            part = classes[at : at + together]
+            width = rows.counts[part[0]]  # the largest
+            height = min(width, max(_LEAST, _ENTRIES // width))
+            for first in range(0, width if width > 1 else 0, height):
+                yield Positives(rows, part, first, min(first + height, width))
 
 
 def _of_about_one_size(counts: list[int]) -> list[list[int]]:
