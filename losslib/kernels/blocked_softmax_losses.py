@@ -74,14 +74,14 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
             excess = some.products(softmax.rows, -scale).add_(some.anchors(negatives).unsqueeze(2))
             mask = some.mask(excess)
             values = softplus(excess).mul_(mask)
-            total += float(values.sum(dtype=torch.float64))
+            total += float(values.sum(2).sum(dtype=torch.float64))
             if _above(loss):
                 above += float(torch.count_nonzero(values))
             if wanted:
                 chance = excess.sigmoid_().mul_(mask)
                 some.add(chances, chance.sum(2))
                 softmax.pull_pairs(some, chance.neg_())
-    number = float((softmax.sorted.sizes.double() - 1).sum())
+    number = float(sum(count * (count - 1) for count in softmax.sorted.counts))
     each = each_of(loss, number, above)
     value = x.new_tensor(total * each)
     if not wanted:
