@@ -23,9 +23,8 @@ STYLE = """
 [data-testid="stCaptionContainer"] code { color: inherit; }
 [data-testid="stSliderThumbValue"], [data-variant="segmented_control"] { color: inherit !important; }
 .stApp :is(a, button, summary, input, textarea, [role="slider"], [tabindex]):focus-visible {
-  outline: 2px solid currentColor !important; outline-offset: 2px;
+  outline: 2px solid light-dark(#1b1f24, #e8ecf1) !important; outline-offset: 2px;
 }
-.stApp button[kind="primary"]:focus-visible { outline-color: light-dark(#1b1f24, #e8ecf1) !important; }
 .stApp textarea:focus-visible { outline-offset: -2px; }
 .stApp button:is([kind="secondary"], [kind="tertiary"]):is(:hover, :focus, :active):not(:disabled) {
   color: light-dark(#00659e, #56b4e9) !important;

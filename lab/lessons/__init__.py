@@ -89,8 +89,9 @@ class Lesson:
     @property
     def minutes(self) -> int:
         """About how long it takes: to read it, to predict, and to look at each run."""
-        texts = (self.idea, self.task, self.question.text, self.question.why, self.takeaway)
-        texts += tuple(choice.text for choice in self.question.choices)
+        asked = self.question
+        choices = [choice.text for choice in asked.choices]
+        texts = [self.idea, self.task, asked.text, asked.why, self.takeaway, *choices]
         return round(len(" ".join(texts).split()) / WORDS_A_MINUTE + 0.5 + 0.5 * len(self.runs))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -19,7 +20,7 @@ from ui.learn import link, trainer
 
 FAILED, CURE = "failed", "cured"
 whole = partial(percent, digits=0)
-COMPARED = {
+COMPARED: dict[str, tuple[str, Callable[[float], str], str]] = {
     "alignment": ("Alignment", short, "every class one point is 0"),
     "loss": ("Loss", short, ""),
     "recall_at_1": ("Recall@1", whole, "higher is better"),
