@@ -9,7 +9,8 @@ peer call, because a peer that frees gigabytes leaves page faults to whoever com
 paired ratios. The limit is what an exact loss over a B x B matrix cannot avoid without symmetry: three matrix
 products of that size and one exponential, in the same turn. A peer that would take too long is left out at
 that size and above. Memory is the growth of the peak over the inputs, each case in a process of its own
-(Linux only). `--short` takes the losses with fused forms at three sizes, for the README.
+(Linux only). Beside the defaults stand steep options and references as a set of their own, from 256 rows on.
+`--short` takes the losses with fused forms at three sizes, for the README.
 """
 
 from __future__ import annotations
@@ -47,9 +48,15 @@ TOO_LONG = 3.0  # seconds that a peer's call may be expected to take
 ENOUGH = 0.6  # seconds spent on one case
 GIVEN = {"num_classes": CLASSES, "embedding_size": COLUMNS, "class_counts": (10,) * CLASSES}
 SLOW = 0.3  # seconds from which a call is not repeated
-VARIANTS = {
-    "DCLW": ("DecoupledContrastiveLoss", {"sigma": 0.5})
-}  # with options, beside the registered losses
+VARIANTS = {  # with options, beside the registered losses
+    "DCLW": ("DecoupledContrastiveLoss", {"sigma": 0.5}),
+    "Circle, gamma 256": ("CircleLoss", {"gamma": 256.0}),
+    "MultiSimilarity, beta 200": ("MultiSimilarityLoss", {"beta": 200.0}),
+    "SupCon, temperature 0.01": ("SupConLoss", {"temperature": 0.01}),
+    "NCA, scale 30": ("NCALoss", {"softmax_scale": 30.0}),
+}
+APART = ("ContrastiveLoss", "CircleLoss", "SupConLoss", "TripletMarginLoss")  # and with references
+REFERENCES = ", references"
 LIGHTLY = {  # module, class and options of the loss with our defaults
     "NTXentLoss": ("ntx_ent_loss", "NTXentLoss", {"temperature": 0.07}),
     "DecoupledContrastiveLoss": ("dcl_loss", "DCLLoss", {"temperature": 0.1}),
@@ -70,7 +77,7 @@ def batch(rows: int, two_views: bool = False) -> tuple[Tensor, Tensor]:
 
 def made(name: str) -> Any:
     """The loss with its defaults, or a variant with its options."""
-    name, options = VARIANTS.get(name, (name, {}))
+    name, options = VARIANTS.get(name.removesuffix(REFERENCES), (name.removesuffix(REFERENCES), {}))
     cls: Any = catalog.get(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -82,18 +89,29 @@ def ours(name: str, rows: int, two_views: bool = False) -> Call:
     loss = made(name)
     x, y = batch(rows, two_views)
     second = {"ref_emb": x.flip(0)} if "two views" in loss.needs else {"labels": y}
+    second |= references_of(name, rows)
     return _step(lambda z: loss(z, **second), x)
+
+
+def references_of(name: str, rows: int) -> dict[str, Tensor]:
+    """As many references as rows, for a case that has them."""
+    if not name.endswith(REFERENCES):
+        return {}
+    generator = torch.Generator().manual_seed(1)
+    y = torch.randn(rows, COLUMNS, generator=generator)
+    return {"ref_emb": y, "ref_labels": torch.arange(rows) % CLASSES}
 
 
 def pml_loss(name: str) -> Any:
     """The loss in pytorch-metric-learning with our options; None where there is none."""
-    if name in VARIANTS or not _installed("pytorch_metric_learning"):
+    if name == "DCLW" or not _installed("pytorch_metric_learning"):
         return None
+    name, chosen = VARIANTS.get(name.removesuffix(REFERENCES), (name.removesuffix(REFERENCES), {}))
     cls = catalog.get(name)
     if cls.pml is None:
         return None
     options = {needed: GIVEN[needed] for needed in cls.required}
-    options |= {option: param.default for option, param in cls.params.items()}
+    options |= {option: param.default for option, param in cls.params.items()} | chosen
     spelt = {cls.pml.renamed.get(option, option): value for option, value in options.items()}
     spelt.pop("", None)
     theirs = getattr(importlib.import_module("pytorch_metric_learning.losses"), cls.pml.class_name)
@@ -106,10 +124,10 @@ def pml(name: str, rows: int) -> Call | None:
     if loss is None:
         return None
     x, y = batch(rows)
-    cls = catalog.get(name)
+    cls = type(made(name))
     if "two views" in cls.needs:
         return _step(lambda z: loss(z, ref_emb=x.flip(0)), x)
-    labels = {cls.pml.labels if cls.pml else "labels": y}
+    labels = {cls.pml.labels if cls.pml else "labels": y} | references_of(name, rows)
 
     def call(z: Tensor) -> Any:
         if hasattr(loss, "hist_"):  # DynamicSoftMarginLoss keeps the graph of its last call in its memory
@@ -211,7 +229,7 @@ def time_of(name: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
                 row[f"{library}_error"] = f"{type(error).__name__}: {error}"[:80]
                 peer = None
             if library == "pml" or peer is not None:
-                two_views = library == "lightly" or name in VARIANTS
+                two_views = library == "lightly" or name == "DCLW"
                 result = compare(ours(name, rows, two_views), peer, limit(rows), took)
                 row |= {f"{key}_{library}" if key == "ratio" else key: v for key, v in result.items()}
         row["form"] = form_of(name, rows)
@@ -222,7 +240,8 @@ def time_of(name: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 def form_of(name: str, rows: int) -> str:
     """The form that the loss takes under its defaults."""
-    return explain(made(name), rows).split(": ")[1].split(" ")[0]
+    apart = rows if name.endswith(REFERENCES) else None
+    return explain(made(name), rows, apart).split(": ")[1].split(" ")[0]
 
 
 def memory_of(name: str, library: str) -> float | None:
@@ -259,6 +278,11 @@ def peak(library: str, name: str) -> None:
     print((kilobytes_of(os.getpid(), "VmHWM:") - before) / 1024)
 
 
+def _large(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes at which blocks of whole rows come into their own."""
+    return tuple(size for size in sizes if size >= 256) or sizes
+
+
 def _installed(package: str) -> bool:
     with contextlib.suppress(ImportError):
         importlib.import_module(package)
@@ -292,13 +316,15 @@ def main() -> None:
         return peak(*options.peak)
     torch.set_num_threads(1)
     fused = sorted(cls.__name__ for cls in kernels())
-    names = options.loss or (fused if options.short else [*catalog.losses(), *VARIANTS])
+    further = [*VARIANTS, *(name + REFERENCES for name in APART)]
+    names = options.loss or (fused if options.short else [*catalog.losses(), *further])
     sizes = options.sizes or (SHORT_SIZES if options.short else SIZES)
-    times = [row for name in names for row in time_of(name, sizes)]
+    times = [row for name in names for row in time_of(name, _large(sizes) if name in further[1:] else sizes)]
     memory = []
     if not options.no_memory and Path("/proc/self/clear_refs").exists():
         print(f"\npeak in MiB at B = {MEMORY_SIZE}; - where a peer is missing or fails at 4 GiB")
         libraries = ("ours", "pml", "lightly")
+        fused += further
         cases = [(name, library) for name in names if name in fused for library in libraries]
         with ThreadPoolExecutor(2) as pool:  # each waits for a process of its own
             peaks = dict(zip(cases, pool.map(lambda case: memory_of(*case), cases), strict=True))

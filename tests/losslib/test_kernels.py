@@ -250,3 +250,32 @@ def test_rows_off_their_own_largest_logit_in_single_precision(
         assert single[0].item() == pytest.approx(exact[0].item(), rel=1e-5)
         for a, b in zip(single[1:], exact[1:], strict=True):
             assert (a - b).norm() <= 1e-4 * b.norm()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ContrastiveLoss", {}),
+        ("ContrastiveLoss", {"squared": True, "neg_margin": 1.5}),
+        ("ThresholdConsistentMarginLoss", {}),
+        ("MarginLoss", {"learn_beta": True, "num_classes": 9, "beta": 1.25}),  # exact in half precision
+        ("TripletMarginLoss", {}),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_hinges_on_references_in_single_and_half_precision(name: str, options: dict[str, Any]) -> None:
+    x, y = rows(400, 1, 64), classes(400, 7)
+    others = rows(900, 2, 64)
+    others[:40] = x[:40] + 1e-4 * rows(40, 3, 64)  # near ones, by chance of the same class or not
+    given = [x, y, None, others, classes(900, 9, 1)]
+    loss = made(name, options)
+    assert explain(loss, 400, 900).startswith(f"{name}: rows form, because blocks of whole rows need memory")
+    for dtype in (torch.float32, torch.bfloat16):
+        narrow = [z.to(dtype) if isinstance(z, Tensor) and z.is_floating_point() else z for z in given]
+        exactly = [z.double() if isinstance(z, Tensor) and z.is_floating_point() else z for z in narrow]
+        exact, found = call(loss, *exactly), call(made(name, options).to(dtype), *narrow)
+        assert found[0].item() == pytest.approx(exact[0].item(), rel=1e-5)
+        # a hinge near a tie may open or close, and the last digit of half precision rounds
+        limit = 1e-3 if dtype == torch.float32 else 4e-3
+        for a, b in zip(found[1:], exact[1:], strict=True):
+            assert (a.double() - b).norm() <= limit * b.norm()
