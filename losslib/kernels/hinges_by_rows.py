@@ -106,27 +106,28 @@ def margin(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found
         beta = beta.index_select(0, blocks.x.order)
     toward = loss.margin if blocks.inverted else -loss.margin
     positives, negatives = blocks.positives.double(), blocks.negatives.double()
-    by_beta = torch.zeros(len(blocks.x), dtype=torch.float64)
+    of_anchors = torch.zeros(len(blocks.x), dtype=torch.float64)  # by the beta of each
     for part in blocks.parts():
         at = beta[part.here] if beta.ndim == 2 else beta
         near = sides[0].add(part, at + toward, negatives[part.here])
         far = sides[1].add(part, at - toward, positives[part.here])
-        by_beta[part.here] = (near - far) * -sides[0].sign
+        of_anchors[part.here] = (near - far) * -sides[0].sign
     count = sides[0].count + sides[1].count
     each = 1 / count if count else 0.0
     value, by_parameter = _summed(sides, [each, each]), None
     if loss.learn_beta:
-        by_boundary = (by_beta * each).to(beta.dtype).unsqueeze(1)
+        by_boundary = (of_anchors * each).to(beta.dtype).unsqueeze(1)
         penalty, by_boundary = _penalty(loss, beta, (positives * negatives).to(beta.dtype), each, by_boundary)
         value += float(penalty)
-        by_parameter = _by_beta(loss, by_boundary, blocks.x.labels)
+        by_parameter = by_beta(loss, by_boundary, blocks.x.labels)
     found = _found(blocks, sides, [each, each], value)
     return found._replace(by_parameter=by_parameter if needs[2] else None)
 
 
-def _by_beta(loss: Any, by_boundary: Tensor, labels: Tensor) -> Tensor:
-    total = torch.zeros_like(loss.beta)
-    by_boundary = by_boundary.to(total.dtype).reshape(-1)
+def by_beta(loss: Any, by_boundary: Tensor, labels: Tensor) -> Tensor:
+    """The gradient by the loss's beta, from that by the beta of each anchor; labels (B,) of the anchors."""
+    by_boundary = by_boundary.reshape(-1)
     if loss.num_classes is None:
-        return total + by_boundary.sum()
-    return total.index_add(0, labels, by_boundary)
+        return by_boundary.sum().to(loss.beta.dtype).expand_as(loss.beta)
+    total = by_boundary.new_zeros(loss.beta.shape)  # of half precision only when all is added up
+    return total.index_add(0, labels.long(), by_boundary).to(loss.beta.dtype)

@@ -12,6 +12,7 @@ from losslib.inputs import Batch
 from losslib.kernels import plain
 from losslib.kernels.choice import Kernel, Situation, chosen, kernels
 from losslib.kernels.function import Found, Inputs, apply
+from losslib.kernels.hinges_by_rows import by_beta
 from losslib.kernels.masks import Masks
 from losslib.kernels.matrix import Matrix
 from losslib.kernels.scratch import lease
@@ -84,18 +85,11 @@ def _dense(loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[
     by_x = by_y = None
     if needs[0] or needs[1]:
         by_x, by_y = matrix.back(found.slope, needs[0], needs[1], found.both, found.lifted)
-    by_parameter = _by_parameter(loss, found.by_own, batch) if needs[2] else None
+    by_parameter = None
+    if needs[2]:
+        assert batch.labels is not None
+        by_parameter = by_beta(loss, found.by_own, batch.labels)
     return Found(found.value, by_x if needs[0] else None, by_y, by_parameter)
-
-
-def _by_parameter(loss: Any, by_own: Tensor, batch: Batch) -> Tensor:
-    """The gradient by the loss's beta, from that by the beta of each anchor."""
-    total = torch.zeros_like(loss.beta)
-    by_own = by_own.to(total.dtype).reshape(-1)
-    if loss.num_classes is None:
-        return total + by_own.sum()
-    assert batch.labels is not None
-    return total.index_add(0, batch.labels.long(), by_own)
 
 
 def _plainly(loss: Any, batch: Batch) -> Tensor:
