@@ -32,6 +32,7 @@ class Moment:
         step: of the frame.
         recall: recall@1 of the frame.
         chance: recall@1 of a guess.
+        circle: whether the map is the unit circle itself, not a plane of more coordinates.
     """
 
     positions: NDArray[np.float64]
@@ -41,12 +42,15 @@ class Moment:
     step: int
     recall: float
     chance: float
+    circle: bool
 
 
 @cache
 def last_moment(name: str) -> Moment:
     """Read from the run file of a preset."""
-    with np.load(get(name).recording_file, allow_pickle=False) as file:
+    preset = get(name)
+    flat = preset.settings.get("dim", "2") == "2" and preset.settings.get("output", "l2") == "l2"
+    with np.load(preset.recording_file, allow_pickle=False) as file:
         labels = file["labels"]
         return Moment(
             positions=last_unpacked(file).astype(np.float64),
@@ -56,6 +60,7 @@ def last_moment(name: str) -> Moment:
             step=int(file["curve_step"][-1]),
             recall=float(file["curve_recall_at_1"][-1]),
             chance=float(((np.bincount(labels) / len(labels)) ** 2).sum()),
+            circle=flat,
         )
 
 
@@ -95,9 +100,9 @@ def picture(preset: Preset, palette: Sequence[str], ink: str) -> str:
 
 def _map(moment: Moment, palette: Sequence[str], ink: str, side: int) -> list[str]:
     """One path a class; round and square dots in turn, so that colour is not the only difference."""
-    points, middle = _placed(moment.positions), EDGE + side / 2
+    points, middle = _placed(moment.positions, moment.circle), EDGE + side / 2
     parts = []
-    if np.abs(moment.positions).max() <= 1.001:
+    if moment.circle:
         parts.append(
             f'<circle cx="{middle:.0f}" cy="{middle:.0f}" r="{side / 2 / 1.12:.0f}" stroke="{ink}" '
             'stroke-opacity="0.35" stroke-width="10"/>'
@@ -116,9 +121,9 @@ def _map(moment: Moment, palette: Sequence[str], ink: str, side: int) -> list[st
     return parts
 
 
-def _placed(positions: NDArray[np.float64]) -> NDArray[np.float64]:
+def _placed(positions: NDArray[np.float64], circle: bool) -> NDArray[np.float64]:
     """The points between -1 and 1, one scale for both axes; those of a circle a little in or out of it."""
-    if np.abs(positions).max() <= 1.001:
+    if circle:
         away = 0.94 + 0.12 * (np.arange(len(positions)) * 0.6180339887 % 1.0)
         on_circle = np.hypot(*positions.T) > 0.999
         scaled: NDArray[np.float64] = positions * np.where(on_circle, away, 1.0)[:, None] / 1.12

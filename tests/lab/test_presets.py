@@ -105,6 +105,13 @@ def test_a_picture_shows_the_last_frame(name):
     assert (positive.get("fill"), negative.get("fill")) == (COLOURS[0], COLOURS[4])
 
 
+def test_the_unit_circle_is_drawn_where_the_map_is_one():
+    """A plane of eight coordinates of length 1 lies within it, and is no circle."""
+    for name, circles in (("just_the_loss", 1), ("collapse", 1), ("temperature", 0), ("numbers_run_away", 0)):
+        drawn = ElementTree.fromstring(picture(presets.get(name), COLOURS, "#000000"))
+        assert len(drawn.findall(f"{SVG}circle")) == circles, name
+
+
 def test_a_picture_of_a_circle_keeps_its_place():
     preset = presets.get("just_the_loss")
     frame = preset.recording().frames[-1]
