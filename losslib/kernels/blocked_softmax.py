@@ -115,20 +115,6 @@ class Softmax:
         """Add the pulls of a slope (k, r, m) of positive pairs, by their anchors alone, on both rows."""
         some.pull(self.pulls, self.rows, slope)
 
-    def band(self, block: Block, scale: float, offset: float) -> tuple[Tensor, Tensor]:
-        """scale * s + offset of a block's similarities s to the band of its classes; the positives' mask."""
-        own, band = self.rows[block.start : block.stop], self.rows[block.low : block.high]
-        mask = self.sorted.same(block, block.low, block.high)
-        mask.diagonal(block.start - block.low).zero_()
-        out = take(len(own), len(band), dtype=own.dtype)
-        return torch.addmm(own.new_full((1,), offset), own, band.t(), alpha=scale, out=out), mask
-
-    def pull_band(self, block: Block, slope: Tensor) -> None:
-        """Add the pulls of a slope (b, width of the band), by the rows as anchors alone, on both rows."""
-        own, band = self.rows[block.start : block.stop], self.rows[block.low : block.high]
-        self.pulls[block.start : block.stop].addmm_(slope, band)
-        self.pulls[block.low : block.high].addmm_(slope.t(), own)
-
     def _class_sums(self) -> Tensor:
         """The sum of each row's class, (N, D)."""
         if self._sums is None:
