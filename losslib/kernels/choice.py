@@ -336,7 +336,7 @@ def _table() -> dict[type, Kernel]:
             _triplets,
             blocked_triplets.triplets,
             _one_power,
-            blocked_from=80,
+            blocked_from=128,
             by_rows=triplets_by_rows.triplets,
             unfit_by_rows=_triplets,
         ),

@@ -20,7 +20,7 @@ from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 _FAR = 1e30
 _EXACT = 1 << 26  # B * R * R up to which the number of triplets is exact in single precision
-_AT_ONCE = 1 << 20  # comparisons of all triplets, about a batch of 100
+_AT_ONCE = 1 << 21  # comparisons of all triplets, those of a batch of 128 in whatever classes
 
 
 class Slopes(NamedTuple):
@@ -169,8 +169,9 @@ def triplets(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """TripletMarginLoss over all triplets: written out where they are few, else by sorted rows."""
     inverted, kind = loss.distance.is_inverted, type(loss.reducer)
     separation = -v if inverted else v
-    if masks.known and v.numel() * v.shape[1] <= _AT_ONCE:
-        sum_, slope, active = _written_out(separation, masks, loss.margin)
+    most = int(masks.positives.amax().item()) if masks.known else 0
+    if masks.known and v.numel() * most <= _AT_ONCE:
+        sum_, slope, active = _written_out(separation, masks, loss.margin, max(most, 1))
     else:
         term = HingeTripletsTerm(separation, masks.positive.bool(), masks.negative.bool(), loss.margin)
         of_positive, of_negative = term.active()
@@ -185,19 +186,20 @@ def triplets(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     return Slopes(sum_ * each, slope, lifted=lifted)
 
 
-def _written_out(separation: Tensor, masks: Masks, margin: float) -> tuple[Number, Tensor, Number]:
-    """Sum of all hinges, its slope, and the number of those above 0."""
-    no_positive = 1 - masks.positive
+def _written_out(separation: Tensor, masks: Masks, margin: float, most: int) -> tuple[Number, Tensor, Number]:
+    """Sum of all hinges, its slope, and the number of those above 0. most: positives of an anchor."""
     no_negative = masks.positive_or_own if masks.whole else 1 - masks.negative
+    near = torch.sub(separation, 1 - masks.positive, alpha=_FAR, out=room(separation))
+    near, places = near.topk(most, dim=1, sorted=False)
     # the farthest positive is taken off before the margin is added, whose rounding would flip triplets
-    near = torch.sub(separation, no_positive, alpha=_FAR, out=room(separation))
     farthest = near.amax(1, keepdim=True)
     placed = torch.sub(separation, farthest, out=room(separation))
     near = near.sub_(farthest).add_(margin).unsqueeze(2)
     far = torch.add(placed, no_negative, alpha=_FAR, out=room(separation)).unsqueeze(1)
     count, width = placed.shape
-    active = torch.gt(near, far, out=take(count, width, width, dtype=placed.dtype))
+    active = torch.gt(near, far, out=take(count, most, width, dtype=placed.dtype))
     of_positive = active.sum(2)
-    slope = of_positive - active.sum(1)
+    # an anchor with fewer positives has places of others too, of which none is active
+    slope = active.sum(1).neg_().scatter_add_(1, places, of_positive)
     number = total(of_positive)
     return total(placed.mul_(slope)) + margin * number, slope, number

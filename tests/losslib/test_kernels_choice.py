@@ -124,7 +124,7 @@ def test_plain_holds_inside_and_ends_after_an_error() -> None:
             "no bound",
         ),
         (losses.SupConLoss(reducer=reducers.PerAnchorReducer()), Situation(9), "plain", "PerAnchorReducer"),
-        (losses.TripletMarginLoss(), Situation(100), "blocked", "above 80 rows"),
+        (losses.TripletMarginLoss(), Situation(200), "blocked", "above 128 rows"),
         (losses.TripletMarginLoss(swap=True), Situation(100), "plain", "no shortcut"),
         (losses.MarginLoss(triplets_per_anchor=3), Situation(100), "plain", "drawn at random"),
         (losses.MarginLoss(num_classes=3), Situation(1000), "rows", "its own beta"),
