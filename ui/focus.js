@@ -1,6 +1,6 @@
 // Where the keyboard is. What a person was at may go when the page changes: Chromium then leaves the focus on the
 // body, from where the next Tab begins anew. It goes to what the page names instead, else to the title.
-const [SOON, PATIENCE] = [60, 10_000]; // ms
+const [SOON, PATIENCE, ONCE] = [60, 10_000, 4000]; // ms
 const PORTAL = "[data-testid=stPopoverBody], [role=dialog]";
 const FOCUSABLE = "[tabindex], button, a[href], input, select, textarea";
 const WATCHED = { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] };
@@ -18,6 +18,8 @@ function focused(root = document) {
 class Keeper {
   constructor() {
     this.path = []; // what had the focus, and all around it
+    for (let at = focused(); at && at !== document.body; at = at.parentElement) this.path.push(at);
+    this.name = this.path.length ? nameOf(this.path[0]) : "";
     this.outside = null; // the last of those outside of popovers and dialogs
     this.watched = new WeakSet();
     document.addEventListener("focusin", (event) => this.note(event));
@@ -46,7 +48,8 @@ class Keeper {
     if (last && last.isConnected && !last.disabled && !this.changed && (!at || at === document.body)) this.path = [];
   }
 
-  show({ target, view }) {
+  show({ target, view, once }) {
+    if (once) [this.once, this.onceUntil] = [once, performance.now() + ONCE];
     const another = this.view !== undefined && this.view !== view;
     [this.target, this.view] = [target, view];
     // The button that was pressed may serve as another one now, wherever that stands.
@@ -82,6 +85,7 @@ class Keeper {
     if (!place) return undefined;
     if (!place.matches(FOCUSABLE)) place.tabIndex = -1;
     place.focus();
+    this.onceUntil = 0;
     return undefined;
   }
 
@@ -91,7 +95,8 @@ class Keeper {
     const around = this.path.find((one) => one.isConnected && one.getRootNode() instanceof ShadowRoot && one.matches(FOCUSABLE));
     if (around && around !== last) return around;
     if (this.portal && this.outside && this.outside.isConnected) return this.outside;
-    const named = this.target && document.querySelector(`.st-key-${this.target}`);
+    const key = performance.now() < this.onceUntil ? this.once : this.target;
+    const named = key && document.querySelector(`.st-key-${key}`);
     return named ? named.querySelector("h1, h2, h3") || named : document.querySelector("[data-testid=stMain] h1");
   }
 

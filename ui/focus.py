@@ -47,6 +47,10 @@ def keep(page: str, entered: bool) -> None:
         page: its title.
         entered: whether another page was shown before: then its title gets the focus.
     """
-    named = "" if entered else st.session_state.pop(ONCE, "") or st.session_state[TARGET]
+    once_only = st.session_state.pop(ONCE, "")
+    named = "" if entered else st.session_state[TARGET]
     with st.container(key="focus"):
-        _COMPONENT(key="focus keeper", data={"target": named, "view": f"{page} {st.session_state[VIEW]}"})
+        _COMPONENT(
+            key="focus keeper",
+            data={"target": named, "view": f"{page} {st.session_state[VIEW]}", "once": once_only},
+        )

@@ -1,6 +1,7 @@
 """The keyboard alone: what a person was at may go when the page changes, and the focus goes on from there."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.panel import Panel
 
@@ -14,8 +15,9 @@ FOCUSED = """(text) => { let at = document.activeElement;
 def press(page, name, role="button", within=None):
     """By keyboard, as who has tabbed there does."""
     control = (within or page).get_by_role(role, name=name, exact=role != "button").first
-    control.focus()
-    page.keyboard.press("Space" if role == "radio" else "Enter")
+    if role == "button":
+        expect(control).to_be_enabled()
+    control.press("Space" if role == "radio" else "Enter")
 
 
 def focused(page, text):
@@ -28,7 +30,8 @@ def test_in_a_lesson_the_focus_follows_what_is_shown(tab):
     press(page, "5. Hard, semi-hard, easy")
     focused(page, "5. Hard, semi-hard, easy")
     press(page, "It stays as it was, within 2 points", "radio")
-    page.locator("button:enabled", has_text="Predict and run").first.wait_for()
+    expect(page.get_by_role("button", name="Predict and run")).to_be_enabled()
+    page.wait_for_function("() => document.querySelector('[data-test-script-state=notRunning]')")
     press(page, "Predict and run")
     focused(page, "You predicted: it stays as it was, within 2 points.")
     page.get_by_text("Take away.").wait_for()
