@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.losses import Call, batch, pml_loss
-from losslib.kernels.choice import kernels
+from losslib.kernels.forms import kernels
 
 SIZES = (256, 1024, 4096, 8192)
 TESTS, ALL = 200.0, 450.0  # seconds

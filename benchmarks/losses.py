@@ -39,7 +39,7 @@ from torch import Tensor
 from benchmarks.processes import kilobytes_of
 from losslib import catalog
 from losslib.kernels import explain
-from losslib.kernels.choice import kernels
+from losslib.kernels.forms import kernels
 
 COLUMNS, CLASSES = 128, 16
 SIZES, SHORT_SIZES = (32, 64, 128, 256, 1024, 2048), (64, 256, 1024)

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
 
-from losslib import losses
 from losslib.declared import changes
-from losslib.distances import CosineSimilarity, DotProductSimilarity, LpDistance
-from losslib.inputs import Batch
-from losslib.kernels import (
-    blocked_hinges,
-    blocked_right_wrong,
-    blocked_softmax_losses,
-    blocked_triplets,
-    by_rows,
-    decoupled_weights,
-    dense_further,
-    dense_hinges,
-    dense_right_wrong,
-    dense_softmax,
-    first_pairs,
-    hinges_by_rows,
-    is_plain,
-    proxies,
-    reduce,
-    triplets_by_rows,
-)
-from losslib.kernels.blocked_softmax import SPAN
+from losslib.kernels import is_plain, proxies
+from losslib.kernels.forms import Kernel, kernels, unfit_parts
 from losslib.proxies import ProxyLoss
-from losslib.reducers import AvgNonZeroReducer, DivisorReducer
-
-_LARGEST_SCALE = 1e6  # of logits: beyond it a masked entry's filler would be no longer far away
 
 
 class Situation(NamedTuple):
@@ -57,34 +30,6 @@ class Choice(NamedTuple):
 
     form: str
     reason: str
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """The fused forms of one loss.
-
-    dense: on the whole distance matrix; None for a loss of its own kind, which `blocked` then is.
-    unfit: why the loss's options have no fused form, "" where they have.
-    blocked: in blocks of rows sorted by label, (loss, rows, batch, wanted) -> Found.
-    unblocked: why the options have no such form.
-    blocked_from: number of rows above which it is the quicker one.
-    own: what the dense form gets besides values and masks.
-    learned: the parameter of the loss that is trained with the embeddings, None without one.
-    takes_references: whether the references may be a set of their own.
-    by_rows: in blocks of whole rows, (loss, inputs, batch, needs) -> Found, where `blocked` cannot be.
-    unfit_by_rows: why the options have no such form; None where the distance and the reducer alone tell.
-    """
-
-    dense: Callable[..., Any] | None
-    unfit: Callable[[Any], str]
-    blocked: Callable[..., Any] | None = None
-    unblocked: Callable[[Any], str] = lambda loss: ""
-    blocked_from: int = 384
-    own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
-    learned: Callable[[Any], Tensor | None] = lambda loss: None
-    takes_references: bool = True
-    by_rows: Callable[..., Any] | None = None
-    unfit_by_rows: Callable[[Any], str] | None = None
 
 
 _CHOSEN: WeakKeyDictionary[Any, tuple[object, Choice]] = WeakKeyDictionary()
@@ -159,7 +104,7 @@ def _not_by_rows(loss: Any, kernel: Kernel, here: Situation) -> bool:
     """Whether blocks of whole rows are not possible."""
     if kernel.by_rows is None or here.device != "cpu" or not here.values_known or not here.labelled:
         return True
-    return bool((kernel.unfit_by_rows or _parts)(loss))
+    return bool((kernel.unfit_by_rows or unfit_parts)(loss))
 
 
 def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
@@ -175,215 +120,3 @@ def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
     if here.rows <= kernel.blocked_from:
         return f"up to {kernel.blocked_from} rows that is the quickest"
     return kernel.unblocked(loss)
-
-
-def _parts(loss: Any, reducers: tuple[type, ...] | None = None) -> str:
-    """Why the distance or reducer has no fused form, "" where they have."""
-    distance = loss.distance
-    if type(distance) is LpDistance:
-        if distance.p != 2 or distance.power not in (1, 2):
-            return "it takes Euclidean distances, to the power 1 or 2, and similarities"
-    elif type(distance) not in (CosineSimilarity, DotProductSimilarity):
-        return f"{type(distance).__name__} has no fused form"
-    if "reducer" not in loss.parts:
-        return ""
-    fits = reduce.known(loss.reducer) if reducers is None else type(loss.reducer) in reducers
-    return "" if fits else f"{type(loss.reducer).__name__} needs the terms"
-
-
-def _softmax(*scales: str, inverse: bool = False) -> Callable[[Any], str]:
-    """The check of a softmax loss whose logits are scaled by these options, or by one over them."""
-
-    def unfit(loss: Any) -> str:
-        if why := _parts(loss):
-            return why
-        if not loss.distance.normalize_embeddings:
-            return "its logits have no bound without normalised embeddings"
-        for name in scales:
-            value = getattr(loss, name)
-            if value is not None and (1 / value if inverse else value) > _LARGEST_SCALE:
-                return f"{name}={value:g} is too extreme for it"
-        return ""
-
-    return unfit
-
-
-def _not_negative(loss: Any) -> str:
-    return "its terms may be negative" if type(loss.reducer) is AvgNonZeroReducer else _parts(loss)
-
-
-def _no_avg_non_zero(loss: Any) -> str:
-    if type(loss.reducer) is AvgNonZeroReducer:
-        return "AvgNonZeroReducer needs the terms, which may be negative"
-    return _softmax("temperature", "sigma", inverse=True)(loss)
-
-
-def _margin(loss: Any) -> str:
-    if loss.triplets_per_anchor != "all":
-        return "triplets are drawn at random"
-    return _parts(loss, (DivisorReducer,))
-
-
-def _triplets(loss: Any) -> str:
-    if loss.triplets_per_anchor != "all":
-        return "triplets are drawn at random"
-    if loss.swap or loss.smooth_loss:
-        return "swapped and smooth triplets have no shortcut"
-    return _parts(loss)
-
-
-def _angular(loss: Any) -> str:
-    exponent = 4 * math.tan(math.radians(loss.alpha)) ** 2
-    if exponent > dense_further.LARGEST_EXPONENT:
-        return f"alpha={loss.alpha:g} is too wide for it"
-    return _parts(loss)
-
-
-def _beta_of_anchors(loss: Any, batch: Batch) -> Tensor:
-    beta: Tensor = loss._beta_of_anchors(batch)
-    return beta
-
-
-def _one_power(loss: Any) -> str:
-    return "" if getattr(loss.distance, "power", 1) == 1 else "blocks take distances to the power 1"
-
-
-def _unsquared(loss: Any) -> str:
-    return "squared hinges have no form in blocks" if loss.squared else _one_power(loss)
-
-
-def _one_boundary(loss: Any) -> str:
-    return "every class has its own beta" if loss.num_classes is not None else _one_power(loss)
-
-
-def _bounded(span: Callable[[Any], float]) -> Callable[[Any], str]:
-    """The check of blocks that take exponentials off a constant: logits may span no more than SPAN."""
-
-    def unblocked(loss: Any) -> str:
-        if not loss.distance.is_inverted:
-            return "softmax losses in blocks take cosines"
-        if span(loss) > SPAN:
-            return f"its logits span {span(loss):.3g}, more than {SPAN:g}"
-        return ""
-
-    return unblocked
-
-
-def _nca(loss: Any) -> str:
-    if loss.distance.is_inverted:
-        return _bounded(lambda loss: 2 * loss.softmax_scale)(loss)
-    if loss.distance.power != 2:
-        return "blocks take cosines and squared distances"
-    span = 4 * loss.softmax_scale
-    return "" if span <= SPAN else f"its logits span {span:.3g}, more than {SPAN:g}"
-
-
-def _by_temperature(loss: Any) -> float:
-    span: float = 2 / loss.temperature
-    return span
-
-
-def _multi_similarity(loss: Any) -> float:
-    reach = 1 + abs(loss.base)
-    span: float = max(loss.alpha, loss.beta) * reach + 10  # and a sum of exponentials
-    return span
-
-
-def _circle(loss: Any) -> float:
-    if loss.margin < 0:  # whose logits are no differences of squares
-        return math.inf
-    span: float = loss.gamma * (1 if loss.margin < 1 else (1 + loss.margin) ** 2)
-    return span
-
-
-def kernels() -> dict[type, Kernel]:
-    """The fused forms by class of loss."""
-    return _KERNELS
-
-
-def _table() -> dict[type, Kernel]:
-    softmax, hinges, in_blocks = dense_softmax, dense_hinges, blocked_softmax_losses
-    by_temperature = _softmax("temperature", inverse=True)
-    spans_two = _bounded(_by_temperature)
-    return {
-        losses.ContrastiveLoss: Kernel(
-            hinges.contrastive,
-            _parts,
-            blocked_hinges.contrastive,
-            _unsquared,
-            blocked_from=320,
-            by_rows=hinges_by_rows.contrastive,
-        ),
-        losses.ThresholdConsistentMarginLoss: Kernel(
-            hinges.threshold_consistent,
-            _parts,
-            blocked_hinges.threshold_consistent,
-            blocked_from=320,
-            by_rows=hinges_by_rows.threshold_consistent,
-        ),
-        losses.MarginLoss: Kernel(
-            hinges.margin,
-            _margin,
-            blocked_hinges.margin,
-            _one_boundary,
-            own=_beta_of_anchors,
-            learned=lambda loss: loss.beta if loss.learn_beta else None,
-            by_rows=hinges_by_rows.margin,
-            unfit_by_rows=_margin,
-        ),
-        losses.TripletMarginLoss: Kernel(
-            hinges.triplets,
-            _triplets,
-            blocked_triplets.triplets,
-            _one_power,
-            blocked_from=128,
-            by_rows=triplets_by_rows.triplets,
-            unfit_by_rows=_triplets,
-        ),
-        losses.SupConLoss: Kernel(
-            softmax.sup_con, by_temperature, in_blocks.sup_con, spans_two, by_rows=by_rows.sup_con
-        ),
-        losses.NTXentLoss: Kernel(
-            softmax.nt_xent, by_temperature, in_blocks.nt_xent, spans_two, by_rows=by_rows.nt_xent
-        ),
-        losses.DecoupledContrastiveLoss: Kernel(
-            softmax.decoupled,
-            _no_avg_non_zero,
-            decoupled_weights.blocked,
-            spans_two,
-            by_rows=by_rows.decoupled,
-            unfit_by_rows=_not_negative,
-        ),
-        losses.MultiSimilarityLoss: Kernel(
-            softmax.multi_similarity,
-            _softmax("alpha", "beta"),
-            in_blocks.multi_similarity,
-            _bounded(_multi_similarity),
-            by_rows=by_rows.multi_similarity,
-        ),
-        losses.CircleLoss: Kernel(
-            softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle), by_rows=by_rows.circle
-        ),
-        losses.NCALoss: Kernel(
-            dense_right_wrong.nca,
-            _softmax("softmax_scale"),
-            blocked_right_wrong.nca,
-            _nca,
-            by_rows=by_rows.nca,
-        ),
-        losses.InstanceLoss: Kernel(
-            dense_right_wrong.instance,
-            _softmax("gamma"),
-            blocked_right_wrong.instance,
-            _bounded(lambda loss: loss.gamma),
-            by_rows=by_rows.instance,
-        ),
-        losses.GeneralizedLiftedStructureLoss: Kernel(dense_further.generalized_lifted, _softmax()),
-        losses.AngularLoss: Kernel(
-            dense_further.angular, _angular, own=dense_further.squares, takes_references=False
-        ),
-        losses.NPairsLoss: Kernel(None, _parts, first_pairs.n_pairs),
-    }
-
-
-_KERNELS = _table()

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels import plain
-from losslib.kernels.choice import Kernel, Situation, chosen, kernels
+from losslib.kernels.choice import Situation, chosen
+from losslib.kernels.forms import Kernel, kernels
 from losslib.kernels.function import Found, Inputs, apply
 from losslib.kernels.hinges_by_rows import by_beta
 from losslib.kernels.masks import Masks

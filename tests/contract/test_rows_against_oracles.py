@@ -11,7 +11,7 @@ import torch
 
 from losslib import distances, reducers
 from losslib.kernels import explain, row_blocks
-from losslib.kernels.choice import kernels
+from losslib.kernels.forms import kernels
 from tests.contract.inputs import DEGENERATE, KINDS, Inputs, rows
 from tests.contract.registered import build, label_of
 from tests.contract.test_against_oracles import assert_equals_oracle, away_from_ties

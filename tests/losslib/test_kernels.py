@@ -10,7 +10,7 @@ from torch import Tensor
 
 from losslib import distances, losses, reducers
 from losslib.kernels import blocked_softmax, explain, plain
-from losslib.kernels.choice import kernels
+from losslib.kernels.forms import kernels
 
 ON_A_TIE = {"ContrastiveLoss", "MarginLoss"}  # a zero row is at distance 1, their default margin
 ROWS = 200  # more than one block of rows

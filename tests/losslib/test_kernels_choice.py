@@ -9,7 +9,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from losslib import distances, losses, reducers
 from losslib.kernels import explain, plain
-from losslib.kernels.choice import Situation, choose, kernels
+from losslib.kernels.choice import Situation, choose
+from losslib.kernels.forms import kernels
 
 FUSED = [cls for cls in kernels() if kernels()[cls].dense is not None]
 SMOOTH = [
