@@ -15,6 +15,7 @@ from lab.lessons.measures import NEED_EMBEDDINGS, measured, shown
 from lab.lessons.question import CHOICE
 from lab.recording import Recording
 from lab.run import Run
+from lab.shipped import write
 from losslib.errors import ParameterError
 
 FIRST_STEPS = 10
@@ -63,7 +64,7 @@ def make(lesson: Lesson) -> None:
         if name not in needed or recording.config.dim == 2:
             recording.frames = [replace(frame, embeddings=None) for frame in recording.frames]
         file = lesson.recording_file(name)
-        recording.save(file)
+        write(recording, file)
         print(f"{file.name}: {len(recording)} frames, {file.stat().st_size / 1000:.0f} kB, {recording.state}")
 
 
