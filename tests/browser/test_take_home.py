@@ -44,10 +44,12 @@ def test_play_scrub_continue_undo_save_open(tab, tmp_path):
     assert [tuple(event) for event in saved.config.events] == [(step + 1, "neg_margin", 0.8)]
     assert saved.latest.step == 60
     page.keyboard.press("Escape")
+    page.get_by_test_id("stPopoverBody").wait_for(state="hidden")
 
     undo = page.get_by_role("button", name="Undo").first
     panel.root.focus()
     page.keyboard.press("Control+z")  # the run before, whose margin was turned for its next step
+    panel.wait(page.get_by_role("button", name="Redo").first.is_enabled, "Redo, once the former run is back")
     panel.wait(lambda: panel.step == 60 and panel.state == "finished", "the former run")
     told = page.get_by_text("Takes back: negative margin from 1.")
 
