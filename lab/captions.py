@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from lab.percent import percent
 from lab.phases import PHASES, OneStep, embedded_again
 from lab.randomness import undisturbed
 from lab.replay import Halves, gradients, samples_of, step_of
@@ -73,7 +74,7 @@ def _pair(run: Run, one: OneStep) -> str:
         pairs = found.positive | found.negative
         active = int((found.active & pairs).sum())
         total = int(pairs.sum())
-        share = f"{100 * active / total:.0f} %" if total else "none"
+        share = percent(active / total, 0) if total else "none"
         ends = "" if kept else ", each counted from both its ends"
         return (
             f"{kept}{_count(int(found.positive.sum()))} positive and {_count(int(found.negative.sum()))} "

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from lab.percent import percent
+
 FILE = Path(__file__).with_suffix(".toml")
 ROWS, CLASSES, SIZE = 64, 8, 128  # of the batch
 BATCH = f"{ROWS} embeddings of {SIZE} numbers in {CLASSES} classes, default options, double precision"
@@ -68,7 +70,7 @@ def in_words(pair: Pair, version: str) -> str:
     if pair.difference <= SAME:
         return f"{version} gives the same value to a millionth, {pair.ours:.4g}"
     large = pair.difference >= 0.01
-    digits, of = (4, f"{100 * pair.difference:.0f} %") if large else (8, f"{pair.difference:.1e}")
+    digits, of = (4, percent(pair.difference, 0)) if large else (8, f"{pair.difference:.1e}")
     return (
         f"losslib gives {pair.ours:.{digits}g} and {version} {pair.theirs:.{digits}g}, a relative difference "
         f"of {of}"

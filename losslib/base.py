@@ -162,12 +162,16 @@ class BaseLoss(Declared, HoldsTensors):
         """
         batch = self.read(embeddings, labels, indices_tuple, ref_emb, ref_labels)
         with without_autocast(embeddings):
-            value = self._fused(batch)
-            if value is None:
-                return self._reduced(self._with_penalties(self.compute(batch), batch), embeddings, labels)
-            for term in self._with_penalties({}, batch).values():
-                value = value + term.losses
-            return value
+            return self._of_batch(batch, embeddings, labels)
+
+    def _of_batch(self, batch: Batch, embeddings: Tensor, labels: Tensor | None) -> Any:
+        """The reduced loss of checked inputs with its penalties, in one pass where there is such a form."""
+        value = self._fused(batch)
+        if value is None:
+            return self._reduced(self._with_penalties(self.compute(batch), batch), embeddings, labels)
+        for term in self._with_penalties({}, batch).values():
+            value = value + term.losses
+        return value
 
     def _fused(self, batch: Batch) -> Tensor | None:
         """The reduced loss in one pass, without penalties; None where there is no such form."""

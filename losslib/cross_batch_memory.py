@@ -227,12 +227,7 @@ def _reads_masks(loss: nn.Module) -> bool:
 def _on_pair_matrix(loss: Any, embeddings: Tensor, batch: Batch) -> Any:
     """The loss of a batch whose pairs are masks of its distance matrix."""
     with without_autocast(embeddings):
-        value = loss._fused(batch)
-        if value is None:
-            return loss._reduced(loss._with_penalties(loss.compute(batch), batch), embeddings, batch.labels)
-        for term in loss._with_penalties({}, batch).values():
-            value = value + term.losses
-        return value
+        return loss._of_batch(batch, embeddings, batch.labels)
 
 
 def _in_memory(indices: Indices, own: Tensor) -> Indices:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.frame import Frame
+from lab.percent import percent
 from lab.recording import CURVES, Recording
 from lab.short import short
 from losslib.errors import ParameterError
@@ -54,7 +55,7 @@ def text_of(value: float, how: str) -> str:
     if math.isnan(value):
         return "undefined"
     if how == "percent":
-        return f"{100 * value:.0f} %"
+        return percent(value, 0)
     if how == "points":
         return f"{100 * value:+.0f} points"
     return short(value) if abs(value) >= 5e-4 else "0"

@@ -107,14 +107,28 @@ def refined(x: Tensor, y: Tensor | None, squared: Tensor, square_a: Tensor, squa
     if squared.numel() == 0:
         return squared
     limit = _NEAR * float(square_a.max() + square_b.max())
+    own = 0 if y is not None else len(x)  # the diagonal, which needs none
+    return roots(squared, limit, x, x if y is None else y, own)
+
+
+def roots(squared: Tensor, limit: float, x: Tensor, y: Tensor, few: int = 0) -> Tensor:
+    """Roots of squared distances (..., N, M), those up to a limit from differences of the rows instead.
+
+    Args:
+        squared: by a product of the rows.
+        limit: squared distance up to which a product is not enough.
+        x: rows (..., N, D).
+        y: rows (..., M, D).
+        few: number of entries up to the limit that may stay 0, if there are no more.
+    """
     distance = torch.threshold(squared, limit, 0.0)
-    near_count = squared.numel() - int(torch.count_nonzero(distance))
+    near = squared.numel() - int(torch.count_nonzero(distance))
     distance.sqrt_()
-    if near_count <= (0 if y is not None else len(x)):
-        return distance  # none, or the diagonal alone
-    if near_count * 16 > squared.numel():
+    if near <= few:
+        return distance
+    if near * 16 > squared.numel():
         return distances_by_difference(x, y)
-    rows, columns = (squared <= limit).nonzero(as_tuple=True)
-    other = x if y is None else y
-    distance[rows, columns] = torch.linalg.vector_norm(x[rows] - other[columns], dim=1)
+    *batch, rows, columns = (squared <= limit).nonzero(as_tuple=True)
+    apart = x[(*batch, rows)] - y[(*batch, columns)]
+    distance[(*batch, rows, columns)] = torch.linalg.vector_norm(apart, dim=1)
     return distance

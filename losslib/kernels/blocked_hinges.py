@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels import reduce
 from losslib.kernels.blocks import DistanceBlocks, PositiveDistances, Precision
 from losslib.kernels.function import Found
 from losslib.kernels.positives import Positives
 from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
-from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 
 @dataclass
@@ -141,9 +141,10 @@ def contrastive(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     hinges = Hinges(loss, x, batch, wanted)
     sides = Side(loss.pos_margin), Side(loss.neg_margin)
     hinges.run(*sides)
-    kind = type(loss.reducer)
-    counts = [side.count for side in sides] if kind is AvgNonZeroReducer else _number_of_pairs(hinges.sorted)
-    each = [1.0 if kind is SumReducer else 1 / max(count, 1.0) for count in counts]
+    numbers = _number_of_pairs(hinges.sorted)
+    each = [
+        reduce.each(loss.reducer, number, side.count) for number, side in zip(numbers, sides, strict=True)
+    ]
     value = x.new_tensor(sum(side.total * share for side, share in zip(sides, each, strict=True)))
     return Found(value, hinges.gradient(sides, each) if wanted else None)
 

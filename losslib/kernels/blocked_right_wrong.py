@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
-from losslib.kernels import by_rows
+from losslib.kernels import by_rows, reduce
 from losslib.kernels.blocked_softmax import Softmax
-from losslib.kernels.blocked_softmax_losses import each_of, scaled
+from losslib.kernels.blocked_softmax_losses import scaled
 from losslib.kernels.dense_right_wrong import RAISED, lift
 from losslib.kernels.function import Found, Inputs
 from losslib.kernels.scratch import lease
@@ -47,7 +47,7 @@ def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: boo
                 pull = _parts(loss, some.anchors(right), some.anchors(wrong), lifted)[2]
                 softmax.pull_pairs(some, near.mul_(pull.neg_().unsqueeze(2)))
     values, weights, _ = _parts(loss, right, wrong, lifted)
-    each = each_of(loss, float(torch.count_nonzero(right)), float(torch.count_nonzero(values)))
+    each = reduce.each(loss.reducer, float(torch.count_nonzero(right)), float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)

@@ -82,19 +82,12 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 some.add(chances, chance.sum(2))
                 softmax.pull_pairs(some, chance.neg_())
     number = float(sum(count * (count - 1) for count in softmax.sorted.counts))
-    each = each_of(loss, number, above)
+    each = reduce.each(loss.reducer, number, above)
     value = x.new_tensor(total * each)
     if not wanted:
         return Found(value)
     softmax.pull(chances / totals.clamp_min(torch.finfo(x.dtype).tiny))
     return Found(value, softmax.gradient(each * scale))
-
-
-def each_of(loss: Any, number: float, above: float) -> float:
-    """What a sum of values is multiplied by, of their number and that of those above 0."""
-    if type(loss.reducer) is SumReducer:
-        return 1.0
-    return 1 / max(above if type(loss.reducer) is AvgNonZeroReducer else number, 1.0)
 
 
 def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -112,7 +105,7 @@ def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 softmax.pull_pairs(some, near.div_((-1 - here).unsqueeze(2)))
     values = sums.log1p_().div_(alpha).add_(totals.log1p() / beta)
     above = float(torch.count_nonzero(values))
-    each = each_of(loss, len(x), above)  # of two rows or more each has a pair
+    each = reduce.each(loss.reducer, len(x), above)  # of two rows or more each has a pair
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
@@ -157,7 +150,7 @@ def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 some.add(chances, chance)
                 weight = (chance / sums.clamp_min_(1e-37)).neg_().unsqueeze(2)
                 softmax.pull_pairs(some, share.mul_(apart.add_(m)).mul_(weight))
-    each = each_of(loss, float(both.sum()), float(torch.count_nonzero(values)))
+    each = reduce.each(loss.reducer, float(both.sum()), float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)

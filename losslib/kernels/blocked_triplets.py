@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels import reduce
 from losslib.kernels.blocks import FAR, DistanceBlocks
 from losslib.kernels.function import Found
 from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 from losslib.kernels.threshold_search import AT_A_TIME, search
-from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 
 def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -33,7 +33,7 @@ def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
         values, at = blocks.of(block)
         assert values is not None
         with lease():  # of what one block needs
-            part = _Part(rows, block, values.neg() if blocks.inverted else values, loss.margin)
+            part = _OfBlock(rows, block, values.neg() if blocks.inverted else values, loss.margin)
             total += part.total
             active += part.active
             if wanted and part.active:
@@ -41,21 +41,17 @@ def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 if not blocks.inverted:
                     slope.div_(values if at is not blocks.exact else torch.threshold(values, 0.0, torch.inf))
                 blocks.pull(at, block, slope)
-    each = _each(loss, rows, active)
+    each = reduce.each(loss.reducer, number_of_triplets(rows.counts), active)
     value = x.new_tensor(total * each)
     if not wanted:
         return Found(value)
     return Found(value, blocks.gradient(-each))
 
 
-def _each(loss: Any, rows: SortedRows, active: float) -> float:
-    kind = type(loss.reducer)
-    if kind is SumReducer:
-        return 1.0
-    if kind is AvgNonZeroReducer:
-        return 1 / max(active, 1.0)
-    sizes = rows.sizes.double()
-    return 1 / max(float(((sizes - 1) * (len(rows) - sizes)).sum()), 1.0)
+def number_of_triplets(counts: list[int]) -> float:
+    """All triplets of classes of so many rows."""
+    total = sum(counts)
+    return float(sum(count * (count - 1) * (total - count) for count in counts))
 
 
 _ENTRIES = 1 << 18  # of a block, which has from
@@ -63,33 +59,30 @@ _LEAST, _MOST = 96, 256  # rows on
 _FEW = 10  # thresholds up to which comparing with each is quicker than a search
 
 
-class _Part:
+class Triplets:
     """The triplets of a block of anchors."""
 
-    def __init__(self, rows: SortedRows, block: Block, separation: Tensor, margin: float) -> None:
-        own = torch.arange(block.start, block.stop).unsqueeze(1)
-        starts = rows.starts[block.start : block.stop].unsqueeze(1)
-        largest = max(rows.counts[number] for number in rows.classes_of(block))
-        number = torch.arange(largest)
-        self.columns = (starts + number).clamp_(max=len(rows) - 1)
-        near = separation.gather(1, self.columns)
-        if largest > min(rows.counts):
-            sizes = rows.sizes[block.start : block.stop].unsqueeze(1)
-            near.masked_fill_(number >= sizes, -FAR)  # thresholds below everything
-        near.scatter_(1, own - starts, -FAR)
+    columns: Tensor  # of each anchor's positives (b, m), and of places that hold none
+
+    def place(self, separation: Tensor, near: Tensor, margin: float) -> None:
+        """Distances (b, N) and those of the positives (b, m), which it overwrites; -FAR: none."""
         farthest = near.amax(1, keepdim=True)
         farthest = torch.where(farthest == -FAR, 0.0, farthest)
         # the farthest positive is taken off before the margin is added, whose rounding would flip triplets
         self.thresholds = near.sub_(farthest).add_(margin)
         self.apart = torch.sub(separation, farthest, out=take(*separation.shape, dtype=near.dtype))
-        rows.put(FAR, self.apart, block, 0)
-        self.slopes = take(*self.apart.shape, dtype=near.dtype)  # minus the positives beyond each negative
-        if largest - 1 <= _FEW:
+
+    def count(self, none: int) -> None:
+        """Count who violates what, once those that are no negatives are FAR apart.
+
+        none: how many places of an anchor hold no positive for certain.
+        """
+        self.slopes = take(*self.apart.shape, dtype=self.apart.dtype)  # minus the positives beyond each
+        if self.thresholds.shape[1] - none <= _FEW:
             self._compare()
         else:
-            # the row itself is the first, and no threshold
             thresholds, order = self.thresholds.sort(1)
-            self.thresholds, order = thresholds[:, 1:], order[:, 1:]
+            self.thresholds, order = thresholds[:, none:], order[:, none:]  # they are the least
             self.columns = self.columns.gather(1, order)
             self._search()
         self._sum()
@@ -131,3 +124,21 @@ class _Part:
     def slope(self) -> Tensor:
         """The derivative of the sum by each distance, (b, N)."""
         return self.slopes.scatter_add_(1, self.columns, self.of_positive)
+
+
+class _OfBlock(Triplets):
+    """Those of a block of a sorted batch against all of it."""
+
+    def __init__(self, rows: SortedRows, block: Block, separation: Tensor, margin: float) -> None:
+        own = torch.arange(block.start, block.stop).unsqueeze(1)
+        starts = rows.starts[block.start : block.stop].unsqueeze(1)
+        largest = max(rows.counts[number] for number in rows.classes_of(block))
+        number = torch.arange(largest)
+        self.columns = (starts + number).clamp_(max=len(rows) - 1)
+        near = separation.gather(1, self.columns)
+        if largest > min(rows.counts):
+            sizes = rows.sizes[block.start : block.stop].unsqueeze(1)
+            near.masked_fill_(number >= sizes, -FAR)
+        self.place(separation, near.scatter_(1, own - starts, -FAR), margin)
+        rows.put(FAR, self.apart, block, 0)
+        self.count(none=1)  # the row itself

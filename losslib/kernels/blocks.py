@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from losslib.distances import Distance
-from losslib.distances.exact import distances_by_difference
+from losslib.distances.exact import roots
 from losslib.kernels.matrix import NARROW, NEAR
 from losslib.kernels.positives import Positives
 from losslib.kernels.rows import Rows
@@ -120,15 +120,7 @@ class DistanceBlocks:
         squared = torch.addmm(at.squares[self._first(block) :], own, others.t(), alpha=-2.0)
         squared.add_(at.squares[block.start : block.stop].unsqueeze(1))
         self._put_far(squared, block)
-        limit = 2 * self.limit * at.largest
-        found = torch.threshold(squared, limit, 0.0)
-        near = squared.numel() - int(torch.count_nonzero(found))
-        found.sqrt_()
-        if near * 16 > squared.numel():
-            found = distances_by_difference(own, others)
-        elif near:
-            first, second = (squared <= limit).nonzero(as_tuple=True)
-            found[first, second] = torch.linalg.vector_norm(own[first] - others[second], dim=1)
+        found = roots(squared, 2 * self.limit * at.largest, own, others)
         self._put_far(found, block)  # which may have been near beside the largest
         return found
 
@@ -203,17 +195,7 @@ class PositiveDistances:
         squares = (self.everyone * self.everyone).sum(2)
         own = squares[:, self.some.first : self.some.first + self.some.height]
         squared = self._squared(squares.unsqueeze(1)).add_(own.unsqueeze(2))
-        limit = 2 * share * float(squares.max())
-        found = torch.threshold(squared, limit, 0.0)
-        near = squared.numel() - int(torch.count_nonzero(found))
-        found.sqrt_()
-        if near * 16 > squared.numel():
-            return distances_by_difference(self.own, self.everyone)
-        if near:
-            number, first, second = (squared <= limit).nonzero(as_tuple=True)
-            apart = self.own[number, first] - self.everyone[number, second]
-            found[number, first, second] = torch.linalg.vector_norm(apart, dim=1)
-        return found
+        return roots(squared, 2 * share * float(squares.max()), self.own, self.everyone)
 
     def pull(self, pulls: Tensor, slope: Tensor) -> None:
         """Take off what slopes by the distances (k, r, m), the same in both orders, pull on the anchors."""

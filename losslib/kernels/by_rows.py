@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels import reduce
 from losslib.kernels.decoupled_weights import Weights
 from losslib.kernels.function import Found, Inputs
 from losslib.kernels.row_blocks import FAR, LEAST, Part, RowBlocks
 from losslib.kernels.scratch import take
-from losslib.reducers import AvgNonZeroReducer, SumReducer
+from losslib.reducers import AvgNonZeroReducer
 from losslib.softmax import softplus
 
 OfPart = Callable[[Part], tuple[Tensor, Tensor, Tensor]]  # values, how many they are, slope by the values
@@ -237,9 +238,7 @@ def _reduced(
         number += float(counts.sum(dtype=torch.float64))
         if any(needs):
             blocks.pull(part, slope)
-    each = 1.0
-    if type(loss.reducer) is not SumReducer:
-        each = 1 / max(above if type(loss.reducer) is AvgNonZeroReducer else number, 1.0)
+    each = reduce.each(loss.reducer, number, above)
     value = given.embeddings.new_tensor(total * each)
     if not any(needs):
         return Found(value)

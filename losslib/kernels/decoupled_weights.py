@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels import reduce
 from losslib.kernels.blocked_softmax import Softmax
-from losslib.kernels.blocked_softmax_losses import decoupled, each_of, scaled
+from losslib.kernels.blocked_softmax_losses import decoupled, scaled
 from losslib.kernels.function import Found
 from losslib.kernels.row_blocks import FAR, LEAST
 from losslib.kernels.scratch import lease
@@ -74,7 +75,7 @@ def blocked(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 softmax.pull_pairs(some, slope.mul_(-1 / scale))
     positives = (sizes - 1) * kept
     push = torch.where(kept > 0, totals.double().log() + scale, 0.0)
-    each = each_of(loss, float(positives.double().sum()), 0.0)
+    each = reduce.each(loss.reducer, float(positives.double().sum()), 0.0)
     value = x.new_tensor((float((push * positives).sum()) - pulled) * each)
     if not wanted:
         return Found(value)

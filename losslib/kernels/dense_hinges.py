@@ -15,7 +15,7 @@ from losslib.all_triplets import HingeTripletsTerm
 from losslib.kernels import reduce
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
-from losslib.kernels.scratch import leased, number, room, take
+from losslib.kernels.scratch import constant, leased, room, take
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 _FAR = 1e30
@@ -70,7 +70,7 @@ def _hinge(loss: Any, v: Tensor, margin: float, sign: float) -> Tensor:
 
 def _shifted(v: Tensor, by: float, sign: float) -> Tensor:
     """by + sign * v."""
-    return torch.add(number(by, v), v, alpha=sign, out=room(v))
+    return torch.add(constant(by, v), v, alpha=sign, out=room(v))
 
 
 def _orders(masks: Masks, inverted: bool) -> float:
@@ -95,7 +95,7 @@ def threshold_consistent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slope
 def _within(how: Any, v: Tensor, threshold: float) -> Tensor:
     """1 where the values are on one side of the threshold, or on it, else 0."""
     within: Tensor
-    within = how(v, number(threshold, v), out=room(v)) if leased() else how(v, threshold).to(v.dtype)
+    within = how(v, constant(threshold, v), out=room(v)) if leased() else how(v, threshold).to(v.dtype)
     return within
 
 

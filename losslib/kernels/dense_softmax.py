@@ -14,7 +14,7 @@ from losslib.kernels import reduce
 from losslib.kernels.dense_hinges import Slopes, _both, _shifted
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
-from losslib.kernels.scratch import number, room
+from losslib.kernels.scratch import constant, room
 from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
@@ -240,7 +240,7 @@ def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     less = _common(largest, present, masks)
     near = torch.addcmul(-less, apart, apart, value=gamma, out=room(v)).clamp_(_LEAST, 0.0).exp_()
     near.mul_(masks.positive)
-    far = torch.addcmul(number(-gamma, v), within, within, value=gamma, out=room(v)).exp_()
+    far = torch.addcmul(constant(-gamma, v), within, within, value=gamma, out=room(v)).exp_()
     far.mul_(masks.negative)
     if (some := masks.has_negatives) is not None:
         present = some if present is None else present * some

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels import reduce
 from losslib.kernels.dense_hinges import _penalty
 from losslib.kernels.function import Found, Inputs
 from losslib.kernels.row_blocks import Part, RowBlocks
 from losslib.kernels.scratch import take
-from losslib.reducers import AvgNonZeroReducer, SumReducer
 
 
 class _Side:
@@ -78,10 +78,10 @@ def contrastive(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> 
     for part in blocks.parts():
         sides[0].add(part, loss.pos_margin)
         sides[1].add(part, loss.neg_margin)
-    counts = [float(blocks.positives.sum()), float(blocks.negatives.sum())]
-    if type(loss.reducer) is AvgNonZeroReducer:
-        counts = [side.count for side in sides]
-    each = [1.0 if type(loss.reducer) is SumReducer else 1 / max(count, 1.0) for count in counts]
+    numbers = float(blocks.positives.sum()), float(blocks.negatives.sum())
+    each = [
+        reduce.each(loss.reducer, number, side.count) for number, side in zip(numbers, sides, strict=True)
+    ]
     return _found(blocks, sides, each, _summed(sides, each))
 
 

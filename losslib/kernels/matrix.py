@@ -8,7 +8,7 @@ from torch import Tensor
 from losslib.distances import Distance
 from losslib.distances.exact import centre, distances_by_difference, distances_by_product
 from losslib.kernels.rows import Rows
-from losslib.kernels.scratch import number, take
+from losslib.kernels.scratch import constant, take
 from losslib.precision import values_are_known
 
 NEAR = 0.01  # squared distance over the squared norms, below which single precision is not enough
@@ -53,7 +53,7 @@ class Matrix:
         if self.x.narrow is not None and (self.y is None or self.y.narrow is not None):
             others = x if self.y is None else self.y.unit
             out = take(x.shape[0], others.shape[0], dtype=x.dtype)
-            squared = torch.addmm(number(2.0, x), x, others.t(), alpha=-2.0, out=out)
+            squared = torch.addmm(constant(2.0, x), x, others.t(), alpha=-2.0, out=out)
             if self.y is None:
                 squared.fill_diagonal_(4.0)
             return self._root_of(squared)

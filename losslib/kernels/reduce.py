@@ -46,6 +46,13 @@ def share(reducer: Reducer, mask: Tensor, values: Tensor, signs: bool = False) -
     return one_over(total(mask), values.dtype)
 
 
+def each(reducer: Reducer, number: float, above: float) -> float:
+    """What a sum of values is multiplied by, of their number and that of those above 0."""
+    if type(reducer) is SumReducer:
+        return 1.0
+    return 1 / max(above if type(reducer) is AvgNonZeroReducer else number, 1.0)
+
+
 def rows(reducer: Reducer, values: Tensor, present: Tensor | None) -> tuple[Number, Number]:
     """The reduced value of one value a row, and its derivative by each, (B,) or one number for all.
 

@@ -14,12 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from losslib.distances.exact import centre, distances_by_difference
+from losslib.distances.exact import centre, roots
 from losslib.inputs import Batch
 from losslib.kernels.function import Inputs
 from losslib.kernels.matrix import NARROW, NEAR
 from losslib.kernels.rows import Rows
 from losslib.kernels.scratch import lease, take
+from losslib.kernels.sorted_rows import inverse
 
 ROWS = 128  # of a block
 FAR = 1e30
@@ -83,7 +84,7 @@ class _Sorted:
             return torch.zeros_like(self.rows.given)
         for side, total in self.totals.items():  # a row's own part: sum(slope) * x
             found = found.addcmul(self.wide, total.unsqueeze(1), value=-factors[side])
-        return self.rows.back(found).index_select(0, _inverse(self.order))
+        return self.rows.back(found).index_select(0, inverse(self.order))
 
 
 @dataclass
@@ -182,7 +183,7 @@ class RowBlocks:
         if not self.apart:
             self.own = torch.arange(len(labels)).unsqueeze(1)
         elif batch.own is not None:
-            self.own = _inverse(self.y.order)[batch.own[self.x.order]].unsqueeze(1)
+            self.own = inverse(self.y.order)[batch.own[self.x.order]].unsqueeze(1)
         self.positives, self.negatives = self.sizes - int(self.own is not None), len(others) - self.sizes
 
     def parts(self, band_alone: bool = False) -> Iterator[Part]:
@@ -265,24 +266,10 @@ class RowBlocks:
         return self.x.gradient(factors), self.y.gradient(factors) if self.apart else None
 
 
-def _inverse(order: Tensor) -> Tensor:
-    """Where each row of an order has gone."""
-    return torch.empty_like(order).index_copy_(0, order, torch.arange(len(order)))
-
-
 def _distances(own: Tensor, others: Tensor, share: float) -> Tensor:
     """Distances (b, R) by a product in double precision, those below a share of the norms by difference."""
     squares = (own * own).sum(1), (others * others).sum(1)
     squared = torch.addmm(squares[1], own, others.t(), alpha=-2.0).add_(squares[0].unsqueeze(1))
     if not squared.numel():
         return squared
-    limit = share * float(squares[0].max() + squares[1].max())
-    near = squared <= limit
-    number = int(torch.count_nonzero(near))
-    if number * 16 > squared.numel():
-        return distances_by_difference(own, others)
-    found = squared.clamp_min_(0.0).sqrt_()
-    if number:
-        first, second = near.nonzero(as_tuple=True)
-        found[first, second] = torch.linalg.vector_norm(own[first] - others[second], dim=1)
-    return found
+    return roots(squared, share * float(squares[0].max() + squares[1].max()), own, others)

@@ -97,12 +97,12 @@ def room(like: Tensor) -> Tensor:
     return take(*like.shape, dtype=like.dtype) if leased() else torch.empty_like(like)
 
 
-def number(value: float, like: Tensor) -> Tensor:
+def constant(value: float, like: Tensor) -> Tensor:
     """A number as a tensor (1,), to be read only: what takes `out=` takes no number in its first place."""
-    return _number(value, like.dtype) if leased() else like.new_full((1,), value)
+    return _constant(value, like.dtype) if leased() else like.new_full((1,), value)
 
 
 @lru_cache(maxsize=256)
-def _number(value: float, dtype: torch.dtype) -> Tensor:
+def _constant(value: float, dtype: torch.dtype) -> Tensor:
     with torch.inference_mode(False):
         return torch.full((1,), value, dtype=dtype, device="cpu")

@@ -130,9 +130,12 @@ class SortedRows:
 
     def back(self, grad: Tensor, times: float = 1.0) -> Tensor:
         """The gradient by the embeddings, in the batch's order: that by the sorted rows times a number."""
-        place = torch.empty_like(self.order)
-        place[self.order] = torch.arange(len(place), device=place.device)
-        return self.rows.back(grad, times).index_select(0, place)
+        return self.rows.back(grad, times).index_select(0, inverse(self.order))
+
+
+def inverse(order: Tensor) -> Tensor:
+    """Where each row of an order has gone."""
+    return torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
 
 
 def _block_rows(count: int) -> int:

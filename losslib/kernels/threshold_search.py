@@ -19,9 +19,8 @@ def search(apart: Tensor, table: Tensor, found: Tensor) -> Tensor:
     Gives counts (h, 2^k) of the entries that reach 0, 1, ... thresholds.
     """
     width = table.shape[1]
-    first = torch.arange(0, table.numel(), width, dtype=apart.dtype).unsqueeze(
-        1
-    )  # of a row in the flat table
+    # the first of each row in the flat table
+    first = torch.arange(0, table.numel(), width, dtype=apart.dtype).unsqueeze(1)
     with lease():
         place = take(apart.numel(), dtype=torch.int32)  # half the size of int64, and quicker
         level = take(*apart.shape, dtype=apart.dtype)

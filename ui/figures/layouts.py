@@ -13,6 +13,7 @@ import streamlit as st
 from lab import layouts
 from lab.layout_process import LayoutJob
 from lab.neighbours import Neighbourhoods
+from lab.percent import percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +102,7 @@ def waiting_words(job: LayoutJob) -> str:
     if not job.progress:
         compiling = "; compiling takes about 15 s the first time" if job.title == "UMAP" else ""
         return f"{job.title} begins{compiling}"
-    return f"{job.title}: {100 * job.progress:.0f} %"
+    return f"{job.title}: {percent(job.progress, 0)}"
 
 
 def neighbourhoods(

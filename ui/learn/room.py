@@ -78,9 +78,8 @@ def membership() -> None:
     """
     code = link.read(link.ROOM)
     if code:
-        told = member.ask(
-            code, mine.key if (mine := st.session_state.get(MINE)) and mine.code == code else ""
-        )
+        mine: Room | None = st.session_state.get(MINE)
+        told = member.ask(code, mine.key if mine is not None and mine.code == code else "")
         if told.key and not own_code():
             with suppress(RoomError):
                 st.session_state[MINE] = rooms().taken(code, told.key)
