@@ -21,6 +21,7 @@ from lab.sweep.job import Job
 from lab.sweep.limits import SweepLimits
 from losslib.errors import ParameterError
 from losslib.params import Param
+from ui import address
 from ui.controls import control
 from ui.page import ENTERED, PRESENT
 from ui.reference import no_setting
@@ -117,8 +118,7 @@ def tell_refused(prefix: str, checks: Mapping[str, Callable[[str], Any]]) -> Non
 
 def in_link(prefix: str) -> dict[str, list[str]]:
     """The page's keys in the address; a choice of several has several texts."""
-    keys = (str(key) for key in st.query_params)
-    return {key: list(st.query_params.get_all(key)) for key in keys if key.startswith(f"{prefix}.")}
+    return {key: texts for key, texts in address.link().items() if key.startswith(f"{prefix}.")}
 
 
 def _refused(

@@ -17,7 +17,7 @@ from lab.compare.measures import MEASURES
 from lab.compare.moved import Moved, displacement, moved
 from lab.compare.thumbnail import image_address
 from losslib import catalog
-from ui import choice, reports
+from ui import address, choice, reports
 from ui.figures.show import show
 from ui.home import theme
 from ui.replay.panel import replay
@@ -71,17 +71,14 @@ def moment(sides: Sequence[Contender], titles: Sequence[str], start: int) -> Non
 
 def step_of_link(steps: Sequence[int]) -> int:
     """The last shared step at or before the link's; without one the last."""
-    text = st.query_params.get(STEP, "")
+    text = address.text(STEP)
     asked = int(text) if text.isdecimal() else steps[-1]
     return max((step for step in steps if step <= asked), default=steps[0])
 
 
 def keep(step: int, steps: Sequence[int]) -> None:
     """The link holds the step at rest; the last one is the default and stays out of it."""
-    if step != steps[-1]:
-        st.query_params[STEP] = str(step)
-    elif STEP in st.query_params:
-        del st.query_params[STEP]
+    address.hold({STEP: "" if step == steps[-1] else str(step)})
     choice.remember("compare")
 
 

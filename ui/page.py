@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from ui import focus
+from ui import address, focus
 from ui.errors import show_error
 from ui.navigation import draw_navigation
 
@@ -71,6 +71,8 @@ def page(title: str, summary: str) -> Iterator[None]:
     focus.begin()
     st.session_state[ENTERED] = st.session_state.get(PRESENT) != title
     st.session_state[PRESENT] = title
+    if st.session_state[ENTERED]:
+        address.forget()
     draw_navigation()
     st.title(title, anchor=False)
     st.caption(summary)

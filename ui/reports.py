@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from lab.report import Report, settings_rows
+from ui.address import link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ HELP = "Settings, numbers and figures on one page that opens anywhere, without a
 def address() -> str:
     """The address of this page with the settings that are its own."""
     place = (st.context.url or "").partition("?")[0]
-    mine = st.query_params.to_dict()
+    mine = link()
     return f"{place}?{urlencode(mine, doseq=True, safe=':,=.')}" if mine else place
 
 

@@ -12,6 +12,7 @@ from lab.playground.setup import MOST_LOSSES, offered, options_of, why_not
 from lab.settings import sentence
 from losslib import catalog
 from losslib.errors import ParameterError
+from ui import address
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -115,12 +116,12 @@ def tell(place: DeltaGenerator, texts: list[str], now: Any) -> None:
 
 def placement_of_link() -> tuple[Placement, list[str]]:
     """Where the points begin: as the link says, else as they were left, else the triplet."""
-    given = st.query_params.get(POINTS)
+    given = address.link().get(POINTS)
     if given is None:
         kept = st.session_state.get(KEPT, {})
         found = read_text(kept[POINTS])[0] if kept.get(POINTS) else None
         return found or STARTS[0].placement, []
-    found, said = read_text(given)
+    found, said = read_text(given[-1])
     if said:
         if found is None:
             del st.query_params[POINTS]
@@ -131,18 +132,18 @@ def placement_of_link() -> tuple[Placement, list[str]]:
 
 def board_state() -> dict[str, str]:
     """Rate, loss to descend on and selected point: as the link says, else as they were left."""
-    return {**DEFAULTS, **st.session_state.get(KEPT, {}), **st.query_params.to_dict()}
+    return {
+        **DEFAULTS,
+        **st.session_state.get(KEPT, {}),
+        **{key: address.text(key) for key in DEFAULTS if address.text(key)},
+    }
 
 
 def keep(told: dict[str, Any]) -> None:
-    """Writes the board's state at rest into the address; what is at its default is left out."""
+    """Remembers the board's state at rest as the browser has put it into the address."""
     texts = {key: str(told.get(key.removeprefix(PREFIX), "")) for key in OF_THE_BOARD}
     found, _ = read_text(texts[POINTS])
     texts[POINTS] = found.to_text() if found and found != STARTS[0].placement else ""
     texts = {key: text for key, text in texts.items() if text and text != DEFAULTS.get(key)}
     st.session_state[KEPT] = texts
-    for key in OF_THE_BOARD:
-        if key in texts:
-            st.query_params[key] = texts[key]
-        elif key in st.query_params:
-            del st.query_params[key]
+    address.hold({key: texts.get(key, "") for key in OF_THE_BOARD})

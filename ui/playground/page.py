@@ -21,10 +21,12 @@ from lab.playground.setup import (
 from losslib import catalog
 from ui.controls import control
 from ui.playground.link import (
+    DEFAULTS,
     FIRST,
     FOLLOW,
     LOSSES,
     NORMALISE,
+    POINTS,
     RATE,
     RATES,
     SELECTED,
@@ -102,6 +104,7 @@ def show(setup: dict[str, Any], said: list[str], placement: Placement) -> None:
             "rate": kept[RATE],
             "follow": kept[FOLLOW],
             "selected": kept[SELECTED],
+            "defaults": {POINTS: STARTS[0].placement.to_text(), **DEFAULTS},
             "rates": list(RATES),
             "starts": [[start.title, start.look, start.placement.to_text()] for start in STARTS],
         },

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from losslib.errors import ParameterError
+from ui import address
 from ui.live.panel import CLIENT as LIVE_CLIENT
 from ui.playground.route import checked_setup, path, worker
 
@@ -26,7 +27,7 @@ FALLBACK, ASKED = "playground fallback", "playground asked"
 def script() -> str:
     """The client's files in order of their numbers, as one module."""
     markup = (CLIENT / "board.html").read_text(encoding="utf-8")
-    files = [*(LIVE_CLIENT / name for name in SHARED), *sorted(CLIENT.glob("[0-9]_*.js"))]
+    files = [address.SCRIPT, *(LIVE_CLIENT / name for name in SHARED), *sorted(CLIENT.glob("[0-9]_*.js"))]
     return "\n".join(
         [f"const MARKUP = {json.dumps(markup)};", *(f.read_text(encoding="utf-8") for f in files)]
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from ui import address
 from ui.live.panel import CLIENT as LIVE_CLIENT
 from ui.replay.packet import packet
 
@@ -34,7 +35,7 @@ KEY = "compare replay"
 def script() -> str:
     """The client's files in order of their numbers, as one module."""
     markup = (CLIENT / "replay.html").read_text(encoding="utf-8")
-    files = [*(LIVE_CLIENT / name for name in SHARED), *sorted(CLIENT.glob("[0-9]_*.js"))]
+    files = [address.SCRIPT, *(LIVE_CLIENT / name for name in SHARED), *sorted(CLIENT.glob("[0-9]_*.js"))]
     return "\n".join(
         [f"const MARKUP = {json.dumps(markup)};", *(f.read_text(encoding="utf-8") for f in files)]
     )

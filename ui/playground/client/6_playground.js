@@ -188,6 +188,8 @@ class Playground {
     if (text === this.lastTold || (!this.lastTold && !this.version)) return;
     this.lastTold = text;
     this.told.add(points);
+    const kept = Object.entries(this.data.defaults).map(([key, usual]) => [key, state[key.split(".")[1]], usual]);
+    keepInAddress(Object.fromEntries(kept.map(([key, text, usual]) => [key, text === usual ? "" : text])));
     this.setState("told", state);
   }
 

@@ -1,5 +1,6 @@
 // One clock for all runs: a move of the slider draws everything anew here; once it rests the page is told.
 const REST = 500; // ms without a move
+const STEP = "compare.step"; // in the address; without it the last step is meant
 const [PACE, CALM_PACE] = [260, 1000]; // ms a recorded step while it plays
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -62,7 +63,9 @@ class Replay {
   rest() {
     if (this.place === this.told) return;
     this.told = this.place;
-    this.trigger("rest", String(this.about.steps[this.place]));
+    const step = String(this.about.steps[this.place]);
+    keepInAddress({ [STEP]: this.place === this.about.steps.length - 1 ? "" : step });
+    this.trigger("rest", step);
   }
 
   play() {
