@@ -139,6 +139,29 @@ def note_failure(page, response):
         page.said.append(("error", f"{response.status} {response.url}"))
 
 
+def state(page):
+    """What a person would see of a tab: address, what the console said and the first words."""
+    from playwright.sync_api import Error
+
+    try:
+        words = " | ".join(page.locator("body").inner_text(timeout=5000).split("\n"))
+    except Error as error:
+        words = str(error)
+    return f"{page.url}\nconsole: {page.said[-5:]}\n{words[:2500]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test shows its tabs as they stood."""
+    report = yield
+    tab = getattr(item, "funcargs", {}).get("tab")
+    if call.when == "call" and call.excinfo is not None and tab is not None:
+        open_pages = [page for page in tab.opened if not page.is_closed()]
+        if hasattr(report.longrepr, "addsection"):  # which a try that is repeated shows, too
+            report.longrepr.addsection("tabs at the failure", "\n\n".join(map(state, open_pages)))
+    return report
+
+
 @pytest.fixture
 def tab(context, server):
     """Opens addresses in fresh tabs; afterwards no tab may show a traceback or have logged an error."""
@@ -155,6 +178,7 @@ def tab(context, server):
         opened.append(page)
         return page
 
+    open_tab.opened = opened
     yield open_tab
     errors = [said for page in opened for said in page.said if said[0] == "error"]
     opened = [page for page in opened if not page.is_closed()]
