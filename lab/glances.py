@@ -25,6 +25,7 @@ class Glances:
     Attributes:
         newest: the last glance, or None; a frame may have been made since.
         taken: when the newest frame or glance was made, in seconds since 1970.
+        cost: seconds that the last look took.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -33,19 +34,19 @@ class Glances:
         self._clock = clock
         self._seen = 0
         self._next = 0.0
-        self._cost = 0.0  # seconds that the last look took
+        self.cost = 0.0
 
     def owed(self, run: Run) -> bool:
         """Whether steps were made since the last frame or glance."""
         return run.steps_done > self._seen
 
-    def look(self, run: Run, resting: bool, busy: int) -> None:
+    def look(self, run: Run, resting: bool, round_cost: float) -> None:
         """Take a glance if the last frame or glance is long enough ago.
 
         Args:
             run: what to look at; it trains on as if nobody had looked.
             resting: whether it stands still now: the map then shows the very last step.
-            busy: number of runs that train.
+            round_cost: seconds that a look at each of the runs that train takes.
         """
         if not self.owed(run):
             return
@@ -56,18 +57,16 @@ class Glances:
             return
         if not framed:
             self.newest = run.glance() or self.newest
-            self._cost = self._clock() - begun
+            self.cost = self._clock() - begun
         self.taken = time.time()
         self._seen = run.steps_done
-        self._next = begun + interval(self._cost, busy)
+        self._next = begun + interval(max(round_cost, self.cost))
 
 
-def interval(cost: float, busy: int) -> float:
-    """Seconds from a look or a frame to the next look.
+def interval(round_cost: float) -> float:
+    """Seconds from a look or a frame to the next look, the same for every run.
 
     Args:
-        cost: seconds that a look takes.
-        busy: number of runs that train.
+        round_cost: seconds that a look at each of the runs that train takes.
     """
-    together = cost * max(busy, 1)
-    return max(EVERY, min(together / SHARE, max(SELDOM, together / MOST)))
+    return max(EVERY, min(round_cost / SHARE, max(SELDOM, round_cost / MOST)))

@@ -172,7 +172,7 @@ class LiveRun(Kept):
         if run is not None and self._phases > 0 and self.state == "paused" and not self._by_hand:
             self._one_phase(run)
         if run is not None and not run.diverged and self.unwatched_since is None:
-            self.glances.look(run, self.state != "running", self._scheduler.busy)
+            self.glances.look(run, self.state != "running", self._scheduler.round_cost)
         with self._lock:
             if self._run is not run or run is None:
                 return

@@ -179,6 +179,11 @@ class Scheduler:
         """How many runs train."""
         return sum(run.state == "running" for run in self.runs)
 
+    @property
+    def round_cost(self) -> float:
+        """Seconds that a look at each of the runs that train takes."""
+        return sum(run.glances.cost for run in self.runs if run.state == "running")
+
     def duty(self) -> float:
         """Share of the time that is spent training: 0.95 for one or two runs, down to 0.75 at thirty."""
         crowd = min(max(self.busy - 2, 0) / (CROWD - 2), 1.0)

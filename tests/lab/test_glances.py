@@ -83,23 +83,38 @@ def test_looks_take_a_fixed_share_of_the_time_unless_that_is_too_seldom(
     while clock.now < begun + 400:
         stub.steps_done += 1
         clock.now += 0.001
-        glances.look(stub, False, busy)  # type: ignore[arg-type]
+        glances.look(stub, False, busy * cost)  # type: ignore[arg-type]
     assert stub.looks * cost / (clock.now - begun) == pytest.approx(share, rel=0.05)
+
+
+def test_a_dear_run_among_cheap_ones_is_looked_at_as_often_as_they(clock: Clock) -> None:
+    costs = [0.024] * 10 + [0.008] * 20
+    class_of_thirty = [(Glances(clock), Stub(clock, cost)) for cost in costs]
+    begun = clock.now
+    while clock.now < begun + 60:
+        for glances, stub in class_of_thirty:
+            stub.steps_done += 1
+            clock.now += 0.001
+            round_cost = sum(one.cost for one, _ in class_of_thirty)
+            glances.look(stub, False, round_cost)  # type: ignore[arg-type]
+    looks = [stub.looks for _, stub in class_of_thirty]
+    assert max(looks) - min(looks) <= 1
+    assert min(looks) >= 60 / (SELDOM + 0.5)
 
 
 def test_a_frame_puts_the_next_look_off_as_a_look_does(clock: Clock) -> None:
     glances, stub = Glances(clock), Stub(clock, 0.02)
     stub.steps_done = 1
-    glances.look(stub, False, 20)  # type: ignore[arg-type]
+    glances.look(stub, False, 20 * 0.02)  # type: ignore[arg-type]
     stub.steps_done = 2
     stub.recording.latest = dataclasses.make_dataclass("F", ["step"])(2)  # type: ignore[attr-defined]
-    clock.now += interval(0.02, 20)
-    glances.look(stub, False, 20)  # type: ignore[arg-type]
+    clock.now += interval(20 * 0.02)
+    glances.look(stub, False, 20 * 0.02)  # type: ignore[arg-type]
     framed = clock.now
     stub.steps_done, looks = 3, stub.looks
     while stub.looks == looks:
         clock.now += 0.001
-        glances.look(stub, False, 20)  # type: ignore[arg-type]
+        glances.look(stub, False, 20 * 0.02)  # type: ignore[arg-type]
     assert clock.now - 0.02 - framed == pytest.approx(SELDOM, abs=0.002)
 
 
