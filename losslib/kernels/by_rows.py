@@ -16,12 +16,14 @@ from losslib.inputs import Batch
 from losslib.kernels import reduce
 from losslib.kernels.decoupled_weights import Weights
 from losslib.kernels.function import Found, Inputs
-from losslib.kernels.row_blocks import FAR, LEAST, Part, RowBlocks
+from losslib.kernels.row_blocks import FAR, Part, RowBlocks
 from losslib.kernels.scratch import take
+from losslib.kernels.steep import LEAST, LIFT, ordinary
 from losslib.reducers import AvgNonZeroReducer
 from losslib.softmax import softplus
 
-OfPart = Callable[[Part], tuple[Tensor, Tensor, Tensor]]  # values, how many they are, slope by the values
+# values, how many they are, LIFT times the slope by the values
+OfPart = Callable[[Part], tuple[Tensor, Tensor, Tensor]]
 
 
 def sup_con(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
@@ -41,8 +43,8 @@ def sup_con(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Foun
         if above:
             values = values.relu_()
             weight = values.sign()
-        share.mul_((weight / sums.clamp_min(1e-37)).mul_(scale).unsqueeze(1))
-        share[:, part.band].sub_(part.positive * (weight / counts).mul_(scale).unsqueeze(1))
+        share.mul_((weight / sums.clamp_min(1e-37)).mul_(scale * LIFT).unsqueeze(1))
+        share[:, part.band].sub_(part.positive * (weight / counts).mul_(scale * LIFT).unsqueeze(1))
         return values, present, share
 
     return _reduced(loss, x, batch, needs, of)
@@ -57,7 +59,7 @@ def nt_xent(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Foun
         highest, sums, share = _of_negatives(part, part.scaled(scale))
         excess = near.neg_().add_(highest)
         values = softplus(excess).mul_(part.positive)
-        chance = excess.sigmoid_().mul_(part.positive).mul_(scale)
+        chance = ordinary(excess.sigmoid_()).mul_(part.positive).mul_(scale * LIFT)
         share.mul_(chance.sum(1, keepdim=True) / sums)
         share[:, part.band].sub_(chance)
         return values, part.positives, share
@@ -77,13 +79,13 @@ def decoupled(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Fo
         near = part.near(scale)
         highest, sums, share = _of_negatives(part, part.scaled(scale))
         if weights is None:
-            pull, slope = near.mul_(part.positive), part.positive * (some * scale).unsqueeze(1)
+            pull, slope = near.mul_(part.positive), part.positive * (some * (scale * LIFT)).unsqueeze(1)
         else:
             near.div_(loss.sigma / loss.temperature)
             pull, slope = weights.of(near, part.positive, some)
-            slope.mul_(_sign(loss))
+            slope.mul_(_sign(loss) * LIFT)
         values = torch.where(kept > 0, highest.squeeze(1) * kept - pull.sum(1), 0.0)
-        share.mul_((kept / sums.squeeze(1)).mul_(scale).unsqueeze(1))
+        share.mul_((kept / sums.squeeze(1)).mul_(scale * LIFT).unsqueeze(1))
         share[:, part.band].sub_(slope)
         return values, kept, share
 
@@ -105,14 +107,13 @@ def multi_similarity(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]
 
     def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
         near = part.near(-sign * loss.alpha, loss.base)
-        pull, by_near = _log1p_sums(near.sub_(1 - part.positive, alpha=2 * FAR))
-        logits = part.scaled(sign * loss.beta, loss.base)
-        logits[:, part.band].sub_(part.same, alpha=2 * FAR)
-        push, slope = _log1p_sums(logits)
-        present = (part.positives + part.negatives > 0).to(part.same.dtype)
-        values = (pull.div_(loss.alpha) + push.div_(loss.beta)) * present
-        slope[:, part.band].mul_(1 - part.same).sub_(by_near.mul_(part.positive))
-        return values, present, slope.mul_(sign)
+        most, of_near, pull = _of_right(near, part.positive, part.positives)
+        highest, of_far, push = _of_negatives(part, part.scaled(sign * loss.beta, loss.base))
+        present = (part.positives + part.negatives > 0).to(push.dtype)
+        values = (softplus(most) / loss.alpha + softplus(highest) / loss.beta).squeeze(1) * present
+        push.mul_(ordinary(highest.sigmoid_()).mul_(sign * LIFT) / of_far)
+        push[:, part.band].sub_(pull.mul_(ordinary(most.sigmoid_()).mul_(sign * LIFT) / of_near))
+        return values, present, push
 
     return _reduced(loss, x, batch, needs, of)
 
@@ -125,20 +126,17 @@ def circle(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found
     def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
         near = part.near(1.0)
         to_one = (1 + m - near).clamp_min_(0)
-        near = torch.rsub(near, 1 - m).mul_(to_one).mul_(gamma).sub_(1 - part.positive, alpha=2 * FAR)
+        pulls = torch.rsub(near, 1 - m).mul_(to_one).mul_(gamma)
         to_none = torch.add(part.values, m, out=take(*part.values.shape, dtype=near.dtype)).clamp_min_(0)
         pushes = part.values.sub_(m).mul_(to_none).mul_(gamma)
-        pushes[:, part.band].sub_(part.same, alpha=2 * FAR)
-        (most, pull), (highest, push) = _exponentials(near), _exponentials(pushes)
-        pull.mul_(part.positive)
-        push[:, part.band].mul_(1 - part.same)
-        sums = pull.sum(1, keepdim=True), push.sum(1, keepdim=True)
+        most, of_near, pull = _of_right(pulls, part.positive, part.positives)
+        highest, of_far, push = _of_negatives(part, pushes)
         present = ((part.positives > 0) & (part.negatives > 0)).to(near.dtype).unsqueeze(1)
-        logits = torch.where(present > 0, sums[0].log() + most + sums[1].log() + highest, 0.0)
+        logits = torch.where(present > 0, most + highest, 0.0)
         values = softplus(logits) * present
-        weight = logits.sigmoid_().mul_(values.sign() if above else present).mul_(gamma)
-        push.mul_(to_none).mul_(weight / sums[1].clamp_min(1e-37))
-        push[:, part.band].sub_(pull.mul_(to_one).mul_(weight / sums[0].clamp_min(1e-37)))
+        weight = ordinary(logits.sigmoid_()).mul_(values.sign() if above else present).mul_(gamma * LIFT)
+        push.mul_(to_none).mul_(weight / of_far)
+        push[:, part.band].sub_(pull.mul_(to_one).mul_(weight / of_near))
         return values.squeeze(1), present, push
 
     return _reduced(loss, x, batch, needs, of)
@@ -166,18 +164,16 @@ def _right_against_wrong(
 
     def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
         right = part.same if own else part.positive
-        most, pull = _exponentials(part.near(scale).sub_(1 - right, alpha=2 * FAR))
-        pull.mul_(right)
-        sums = pull.sum(1, keepdim=True)
-        present = (part.positives + int(own) > 0).to(pull.dtype).unsqueeze(1)
+        most, of_right, pull = _of_right(part.near(scale), right, part.positives + int(own))
+        present = (most > -FAR).to(pull.dtype)
         highest, of_wrong, push = _of_negatives(part, part.scaled(scale))
-        excess = torch.where(present > 0, highest - (sums.log() + most), -FAR)
+        excess = torch.where(present > 0, highest - most, -FAR)
         values = softplus(excess)
-        weight = excess.sigmoid_().mul_(values.sign() if above else 1.0).mul_(scale)
+        weight = ordinary(excess.sigmoid_()).mul_(values.sign() if above else 1.0).mul_(scale * LIFT)
         if own and blocks.x.rows.normalised:  # a unit row's similarity to itself does not change
             part.without_own(pull, 0.0)
         push.mul_(weight / of_wrong)
-        push[:, part.band].sub_(pull.mul_(weight / sums.clamp_min(1e-37)))
+        push[:, part.band].sub_(pull.mul_(weight / of_right))
         return values.squeeze(1), present, push
 
     return _reduced(loss, x, batch, needs, of, blocks)
@@ -195,29 +191,27 @@ def _exponentials(logits: Tensor) -> tuple[Tensor, Tensor]:
     return largest, logits.sub_(largest).clamp_(min=LEAST, max=0.0).exp_()
 
 
-def _of_negatives(part: Part, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-sum-exp over the negatives (b, 1), far below everything without any; their sums of exponentials
-    (b, 1), 1 without any; in the logits' place the exponentials."""
+Sums = tuple[Tensor, Tensor, Tensor]  # log-sum-exp (b, 1), -FAR of none; sums (b, 1), 1 of none; exponentials
+
+
+def _of_negatives(part: Part, logits: Tensor) -> Sums:
+    """The sums over the negatives; the exponentials take the logits' place."""
     logits[:, part.band].sub_(part.same, alpha=2 * FAR)
     largest, share = _exponentials(logits)
     share[:, part.band].mul_(1 - part.same)
-    some = (part.negatives > 0).to(share.dtype).unsqueeze(1)
+    return _summed(largest, share, part.negatives)
+
+
+def _of_right(logits: Tensor, right: Tensor, number: Tensor) -> Sums:
+    """The same over the entries of the band in a mask, so many (b,) of each row."""
+    largest, share = _exponentials(logits.sub_(1 - right, alpha=2 * FAR))
+    return _summed(largest, share.mul_(right), number)
+
+
+def _summed(largest: Tensor, share: Tensor, number: Tensor) -> Sums:
+    some = (number > 0).to(share.dtype).unsqueeze(1)
     sums = share.sum(1, keepdim=True) + (1 - some)
     return torch.where(some > 0, sums.log() + largest, -FAR), sums, share
-
-
-def _log1p_sums(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """log(1 + sum of exp) of each row (b,), and in the logits' place its derivative by each of them.
-
-    Entries far below everything do not count, but have a derivative of next to nothing.
-    """
-    if not logits.shape[1]:
-        return logits.new_zeros(len(logits)), logits
-    largest = logits.amax(1, keepdim=True).clamp_min_(0)
-    below = logits.sub_(largest).clamp_(min=LEAST, max=0.0)
-    share = below.exp_()
-    beyond = share.sum(1, keepdim=True).add_(torch.expm1(-largest))  # e^-m + sum, less 1
-    return (beyond.log1p() + largest).squeeze(1), share.div_(beyond.add_(1))
 
 
 def _reduced(
@@ -242,4 +236,4 @@ def _reduced(
     value = given.embeddings.new_tensor(total * each)
     if not any(needs):
         return Found(value)
-    return Found(value, *blocks.gradients([each]))
+    return Found(value, *blocks.gradients([each / LIFT]))

@@ -13,8 +13,9 @@ from losslib.kernels import reduce
 from losslib.kernels.blocked_softmax import Softmax
 from losslib.kernels.blocked_softmax_losses import decoupled, scaled
 from losslib.kernels.function import Found
-from losslib.kernels.row_blocks import FAR, LEAST
+from losslib.kernels.row_blocks import FAR
 from losslib.kernels.scratch import lease
+from losslib.kernels.steep import LEAST
 
 
 class Weights:

@@ -10,6 +10,7 @@ from losslib.kernels import reduce
 from losslib.kernels.dense_hinges import Slopes, _both
 from losslib.kernels.dense_softmax import _FAR, _SPAN, _column, _exponentials, _highest, _scale, _sums
 from losslib.kernels.masks import Masks
+from losslib.kernels.steep import LIFT, ordinary
 from losslib.softmax import softplus
 
 # Exponentials from e^-45 to e^40 instead of up to 1, and slopes times `lift`, are ordinary numbers, and so
@@ -78,5 +79,5 @@ def _shifted(loss: Any, v: Tensor, masks: Masks, right: Tensor, scale: float) ->
     both = (far - near) * some + (some - 1) * _FAR
     values = (softplus(both) * right_ones).squeeze(1)
     value, weight = reduce.rows(loss.reducer, values, right_ones.squeeze(1))
-    weight = _column(weight) * both.sigmoid() * _scale(loss, scale)
-    return Slopes(value, push.sub_(pull).mul_(weight))
+    weight = _column(weight) * ordinary(both.sigmoid()) * (_scale(loss, scale) * LIFT)
+    return Slopes(value, push.sub_(pull).mul_(weight), lifted=LIFT)

@@ -15,6 +15,7 @@ from losslib.kernels.dense_hinges import Slopes, _both, _shifted
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
 from losslib.kernels.scratch import constant, room
+from losslib.kernels.steep import LEAST, LIFT, ordinary
 from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
@@ -22,7 +23,7 @@ _SPAN = 76.0  # a sum of 100,000 exponentials over one of e^-76 is a number in s
 _UNSHIFTED = 60.0  # exponents from which a sum of exponentials could leave single precision
 _SQUARES = 80.0  # gamma e^80, what the circle loss divides by at the most, is a number
 _APART = 64.0  # between the largest exponents of the rows: e^_LEAST is nothing next to e^-64
-_LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
+_LEAST = -85.0  # exponents below it are slow on some processors
 
 
 def _sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -41,7 +42,7 @@ def _sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Tensor, 
     some = (largest > -_FAR / 2).to(logits.dtype)
     some = torch.where(largest.isnan(), largest, some)
     largest = largest * some
-    share = logits.sub_(largest).clamp_(_LEAST, 0.0).exp_().mul_(mask)
+    share = logits.sub_(largest).clamp_(LEAST, 0.0).exp_().mul_(mask)
     total = share.sum(1, keepdim=True)
     total = total + (1 - some)
     return total.log() + largest, share.div_(total), some
@@ -149,9 +150,9 @@ def _nt_xent_shifted(loss: Any, logits: Tensor, masks: Masks, scale: float) -> S
     above = (negatives - logits).mul_(some).add_((some - 1) * _FAR)
     values = softplus(above).mul_(masks.positive)
     each = reduce.share(loss.reducer, masks.positive, values)
-    chance = above.sigmoid_().mul_(masks.positive).mul_(each * scale)
+    chance = ordinary(above.sigmoid_()).mul_(masks.positive).mul_(each * scale * LIFT)
     slope = share.mul_(chance.sum(1, keepdim=True)).sub_(chance)
-    return Slopes(total(values) * each, slope)
+    return Slopes(total(values) * each, slope, lifted=LIFT)
 
 
 def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
@@ -206,10 +207,10 @@ def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     ends = [scale * (end - base) for scale in (of_pull, of_push) for end in loss.distance.bounds()]
     if min(ends) < _LEAST or max(ends) > _UNSHIFTED:
         apart = v - base
-        pull, near = _log1p_sums(apart * of_pull, masks.positive, _highest(loss, of_pull, base))
-        push, far = _log1p_sums(apart.mul_(of_push), masks.negative, _highest(loss, of_push, base))
+        pull, near = _log1p_sums(apart * of_pull, masks.positive)
+        push, far = _log1p_sums(apart.mul_(of_push), masks.negative)
         value, weight = reduce.rows(loss.reducer, pull / loss.alpha + push / loss.beta, present)
-        return Slopes(value, far.sub_(near).mul_(_column(weight * sign)))
+        return Slopes(value, far.sub_(near).mul_(_column(weight * sign)), lifted=LIFT)
     near = _exponentials(v, of_pull, of_pull * base).mul_(masks.positive)
     far = _exponentials(v, of_push, of_push * base).mul_(masks.negative)
     of_near, of_far = near.sum(1), far.sum(1)
@@ -221,11 +222,11 @@ def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     return Slopes(value, far, both=masks.symmetric, lifted=lifted)
 
 
-def _log1p_sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Tensor, Tensor]:
-    """log(1 + sum of exp) of each row (B,), 0 for none, and its derivative by the logits."""
-    total, share, some = _sums(logits, mask, highest)
+def _log1p_sums(logits: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """log(1 + sum of exp) of each row (B,), 0 for none, and LIFT times its derivative by the logits."""
+    total, share, some = _sums(logits, mask, None)
     total = total * some + (some - 1) * _FAR
-    return softplus(total).squeeze(1), share.mul_(total.sigmoid())
+    return softplus(total).squeeze(1), share.mul_(ordinary(total.sigmoid()).mul_(LIFT))
 
 
 def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
@@ -280,5 +281,5 @@ def _circle_shifted(loss: Any, v: Tensor, masks: Masks) -> Slopes:
     present = has_positive * has_negative
     both = (pull + push) * present
     value, weight = reduce.rows(loss.reducer, softplus(both).squeeze(1), present.squeeze(1))
-    weight = _column(weight * gamma) * both.sigmoid()
-    return Slopes(value, far.mul_(to_none).sub_(near.mul_(to_one)).mul_(weight))
+    weight = _column(weight * (gamma * LIFT)) * ordinary(both.sigmoid())
+    return Slopes(value, far.mul_(to_none).sub_(near.mul_(to_one)).mul_(weight), lifted=LIFT)

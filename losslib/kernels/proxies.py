@@ -18,13 +18,13 @@ from losslib.inputs import Batch
 from losslib.kernels import is_plain, reduce
 from losslib.kernels.function import Found, Inputs, apply
 from losslib.kernels.matrix import Matrix
+from losslib.kernels.steep import LEAST
 from losslib.precision import transforming, values_are_known
 from losslib.reducers import DivisorReducer, MeanReducer, SumReducer
 
 Slopes = tuple[Tensor, Tensor]
 
 _FAR = 1e30  # taken off the logits of entries that do not count
-_LEAST = -85.0  # exponents below it are slow on some processors, and nothing next to 1
 _SMALL, _LARGE = 1e-15, 1e15  # norms whose squares are ordinary numbers in single precision
 
 
@@ -129,7 +129,7 @@ def _cross_entropy(loss: Any, logits: Tensor, own: Tensor) -> Slopes:
     """Cross-entropy of logits (B, C) at the own class (B, 1), reduced, and its slope by the logits."""
     share = torch.log_softmax(logits, 1)
     values = share.gather(1, own).neg_()
-    share = share.exp_().scatter_add_(1, own, torch.full_like(values, -1.0))
+    share = share.clamp_min_(LEAST).exp_().scatter_add_(1, own, torch.full_like(values, -1.0))
     kind, rows = type(loss.reducer), len(logits)
     if kind is MeanReducer:
         return values.mean(), share.div_(rows)
@@ -205,7 +205,10 @@ def _with_own(loss: Any, cosine: Tensor, own: Tensor, changed: Tensor, by_own: T
 def soft_triple(loss: Any, v: Tensor, labels: Tensor) -> Slopes:
     """SoftTripleLoss."""
     own, centers = labels.unsqueeze(1), v.unflatten(1, (loss.num_classes, -1))
-    share = (centers / loss.gamma).softmax(2)
+    logits = centers / loss.gamma
+    if 2 / loss.gamma > -LEAST:  # a softmax makes subnormal numbers
+        logits = logits.sub_(logits.amax(2, keepdim=True)).clamp_min_(LEAST)
+    share = logits.softmax(2)
     relaxed = (share * centers).sum(2, keepdim=True)
     lowered = relaxed.squeeze(2).scatter_add(1, own, v.new_full(own.shape, -loss.margin))
     value, slope = _cross_entropy(loss, lowered.mul_(loss.la), own)
@@ -235,7 +238,7 @@ def proxy_anchor(loss: Any, v: Tensor, labels: Tensor) -> Slopes:
 def _log1p_sums(logits: Tensor, mask: Tensor) -> Slopes:
     """log(1 + sum of exp) over a mask's entries of each row (C, 1), and its derivative by the logits."""
     largest = torch.addcmul(logits, mask - 1, mask.new_full((), _FAR)).amax(1, keepdim=True).clamp_min_(0)
-    share = logits.sub_(largest).clamp_(_LEAST, 0.0).exp_().mul_(mask)
+    share = logits.sub_(largest).clamp_(LEAST, 0.0).exp_().mul_(mask)
     beyond = share.sum(1, keepdim=True).add_(torch.expm1(-largest))  # e^-m + sum, less 1
     return beyond.log1p() + largest, share.div_(beyond.add_(1))
 

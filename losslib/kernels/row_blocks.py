@@ -24,8 +24,6 @@ from losslib.kernels.sorted_rows import inverse
 
 ROWS = 128  # of a block
 FAR = 1e30
-LEAST = -60.0  # exponents below it are nothing next to 1, and with a weight would be slow, subnormal numbers
-_NOTHING = 1e-32  # slopes up to which would pull by subnormal numbers
 
 
 class _Sorted:
@@ -247,7 +245,6 @@ class RowBlocks:
         if not self.inverted and self.power == 1:
             values = part.band_values() if band else part.values
             slope.div_(values if not part.exact and self.near else torch.threshold(values, 0.0, torch.inf))
-        torch.ops.aten.hardshrink.out(slope, _NOTHING, out=slope)
         dtype = torch.float64 if part.exact else self.dtype
         slope = slope.to(dtype)
         x, y = (self.x.wide, self.y.wide) if part.exact else (self.x.unit, self.y.unit)

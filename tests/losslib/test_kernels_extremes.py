@@ -1,4 +1,4 @@
-"""NCALoss and InstanceLoss in single precision where exponentials are as far apart as they can be."""
+"""Softmax losses in single precision where exponentials are as far apart as they can be."""
 
 from typing import Any
 
@@ -6,8 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from losslib import losses
 from losslib.distances import CosineSimilarity
 from losslib.kernels import explain, plain
+from losslib.kernels.matrix import Matrix
+from losslib.kernels.row_blocks import RowBlocks
 from losslib.losses import InstanceLoss, NCALoss
 
 
@@ -66,3 +69,45 @@ def test_as_in_double_precision(loss: Any, rows: int, made: Any) -> None:
 def test_both_forms_are_among_these() -> None:
     assert "dense form" in explain(NCALoss(softmax_scale=18.9), 12)
     assert "blocked form" in explain(InstanceLoss(gamma=42.0), 400)
+
+
+STEEP = [
+    losses.SupConLoss(temperature=0.01),
+    losses.NTXentLoss(temperature=0.01),
+    losses.DecoupledContrastiveLoss(temperature=0.005),
+    losses.MultiSimilarityLoss(alpha=2, beta=200),
+    losses.MultiSimilarityLoss(alpha=300, beta=50),
+    losses.CircleLoss(gamma=256),
+    NCALoss(softmax_scale=60),
+    InstanceLoss(gamma=100),
+]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("rows", [200, 400])
+@pytest.mark.parametrize("loss", STEEP, ids=lambda loss: type(loss).__name__)
+def test_steep_slopes_are_no_subnormal_numbers(
+    loss: Any, rows: int, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which would take tens of times as long to multiply."""
+    least: list[float] = []
+
+    def seen(of: Any) -> Any:
+        def pull(self: Any, *given: Any, **how: Any) -> Any:
+            slope = next(entry for entry in given if isinstance(entry, Tensor))
+            least.append(torch.where(slope == 0, 1.0, slope.abs()).amin().item())
+            return of(self, *given, **how)
+
+        return pull
+
+    monkeypatch.setattr(Matrix, "back", seen(Matrix.back))
+    monkeypatch.setattr(RowBlocks, "pull", seen(RowBlocks.pull))
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(rows) % 8
+    centres = torch.randn(8, 64, generator=generator)
+    for noise in (0.1, 0.5, 8.0):  # classes far apart, and not
+        x = (centres[y] + noise * torch.randn(rows, 64, generator=generator)).requires_grad_()
+        others = (centres[y] + noise * torch.randn(rows, 64, generator=generator), y) if apart else ()
+        loss(x, y, None, *others).backward()
+    assert least
+    assert min(least) > torch.finfo(torch.float32).tiny
