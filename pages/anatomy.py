@@ -13,11 +13,12 @@ SUMMARY = (
 
 with page(TITLE, SUMMARY):
     from ui import anatomy, anatomy_figures
+    from ui.places import place
 
     refused = anatomy.arrived()
     subject, where = anatomy.chosen()
     anatomy.tell(refused)
-    heading, numbers = st.container(), st.container()
+    heading, numbers = place(), place()
     subject, angle = anatomy.knobs(subject)
     with heading:
         anatomy.heading(subject)

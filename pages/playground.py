@@ -13,15 +13,16 @@ SUMMARY = (
 
 with page(TITLE, SUMMARY):
     from losslib.errors import ParameterError
+    from ui.places import place
     from ui.playground import link
     from ui.playground import page as playground
 
     refused = link.refusals()
     placement, more = link.placement_of_link()
-    notice = st.container()
+    notice = place()
     names, space, normalise = playground.setup_controls()
     view, options = st.columns([4, 1], gap="large")
-    with options:
+    with options, place():  # in a container labels of switches wrap
         losses = playground.option_controls(names)
     link.tell(notice, [*refused, *more], (losses, space, normalise, placement))
     with view:

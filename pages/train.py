@@ -14,26 +14,30 @@ with page(TITLE, SUMMARY):
     from ui.advice import advice_section
     from ui.figures import paused_figures
     from ui.live.panel import live_panel
+    from ui.places import place
 
     recordings.arrive()
     asked, refused = link.arrived()
     new_link = link.is_new()
-    notice = st.container()
-    session.show_notice()
+    notice = place()
+    with place():
+        session.show_notice()
     settings = train.structure()
     panel = st.container()
     with panel:
-        place = st.container()
+        above = place()
         settings |= train.knobs(settings["loss"])
         undo.note(settings)
         said = link.tell(notice, refused, settings)
-        wanted = train.wanted_config(settings, asked, said)
+        with place():
+            wanted = train.wanted_config(settings, asked, said)
         preset = link.preset_of(wanted)
         goal = link.goal()
         recording = preset.recording() if preset and not goal else None
-        run = session.run_for(wanted, new_link, recording, goal)
+        with place():
+            run = session.run_for(wanted, new_link, recording, goal)
         if run is not None:
-            with place:
+            with above:
                 train.introduce(preset)
                 recordings.introduce(run)
                 train.buttons(run, wanted)

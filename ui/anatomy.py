@@ -23,6 +23,7 @@ from losslib.params import Choice, Interval, Param
 from ui.controls import control
 from ui.link import enter_with
 from ui.page import ENTERED
+from ui.places import grid, place
 from ui.reference import plain, train_settings
 from ui.session import present_run
 
@@ -165,8 +166,9 @@ def tell(refused: tuple[str, ...]) -> None:
     elif any(state.get(key) != value for key, value in state.get(VALUES, {}).items()):
         state[REFUSED] = ()
     said = state.get(REFUSED, ())
-    if said:
-        st.warning("\n".join([CHANGED, *(f"- {plain(sentence(text))}" for text in said)]))
+    with place():
+        if said:
+            st.warning("\n".join([CHANGED, *(f"- {plain(sentence(text))}" for text in said)]))
 
 
 def chosen() -> tuple[Subject, str]:
@@ -217,22 +219,13 @@ def _warned(subject: Subject) -> tuple[str, ...]:
 
 def knobs(subject: Subject) -> tuple[Subject, float]:
     """Draws every option and the place of the slid pair; the subject with those options, and the angle."""
-    cls, found = subject.cls, []
-    drawn: list[tuple[str, Param, str]] = [
-        (f"{KEY}{subject.loss}.{name}", param, name) for name, param in cls.params.items()
-    ]
-    angle = declared()[ANGLE].default
-    places = [*drawn, (ANGLE, declared()[ANGLE], "")]
-    for row in range(0, len(places), 4):
-        for column, (key, param, name) in zip(st.columns(4), places[row : row + 4], strict=False):
-            with column:
-                text = control(param, key)
-            if name:
-                found.append((name, param.parse(text, subject.loss)))
-            else:
-                angle = float(text)
-    off = tuple((name, value) for name, value in found if value != cls.params[name].default)
-    return Subject(subject.loss, off, subject.distance, subject.reducer), angle
+    loss, params = subject.loss, subject.cls.params
+    with grid("options"):
+        texts = {name: control(param, f"{KEY}{loss}.{name}") for name, param in params.items()}
+        angle = float(control(declared()[ANGLE], ANGLE))
+    values = {name: params[name].parse(text, loss) for name, text in texts.items()}
+    off = tuple((name, value) for name, value in values.items() if value != params[name].default)
+    return Subject(loss, off, subject.distance, subject.reducer), angle
 
 
 def doors(subject: Subject) -> None:

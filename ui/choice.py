@@ -22,8 +22,9 @@ from lab.sweep.limits import SweepLimits
 from losslib.errors import ParameterError
 from losslib.params import Param
 from ui import address
-from ui.controls import control
+from ui.controls import control, options_of
 from ui.page import ENTERED, PRESENT
+from ui.places import place
 from ui.reference import no_setting
 from ui.server import AT_END
 
@@ -69,11 +70,7 @@ def base_controls(
         st.header("What all runs share", anchor=False)
         data = datasets.get(draw("data"))
         st.caption(data.summary)
-        if data.options:
-            with st.expander(f"Options of {data.title.lower()}"):
-                for name, param in data.options.items():
-                    full = f"{data.name}.{name}"
-                    found[full] = control(param, f"{prefix}.{full}")
+        found |= options_of(data.name, data.title.lower(), data.options, f"{prefix}.")
         draw("encoder", ("auto", *encoders_for(data.kind)))
         draw("dim")
         draw("output")
@@ -82,8 +79,9 @@ def base_controls(
                 wanted = ONLY_WITH.get(name)
                 if name not in (*FRONT, *skipped) and wanted in (None, found.get("pairing")):
                     draw(name)
-    if data.name == "file" and (needed := file.missing(found["file.digest"], found["file.name"])):
-        st.warning(sentence(needed))
+    with place():
+        if data.name == "file" and (needed := file.missing(found["file.digest"], found["file.name"])):
+            st.warning(sentence(needed))
     return found
 
 
@@ -112,8 +110,9 @@ def tell_refused(prefix: str, checks: Mapping[str, Callable[[str], Any]]) -> Non
             del st.query_params[key]
         st.session_state[kept] = [*map(no_setting, strangers), *_refused(given, checks, prefix)]
     said = st.session_state.get(kept, [])
-    if said:
-        st.warning("\n".join([ASKED, *(f"- {sentence(text)}" for text in said)]))
+    with place():
+        if said:
+            st.warning("\n".join([ASKED, *(f"- {sentence(text)}" for text in said)]))
 
 
 def in_link(prefix: str) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from losslib import catalog
 from losslib.errors import ParameterError
 from ui import choice, compare_views
 from ui.controls import control
+from ui.places import place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,15 +36,17 @@ def show() -> None:
     base = choice.base_controls(PREFIX)
     entries = contenders(base)
     choice.remember(PREFIX)
+    above = place()
     try:
         configs = line_up(base, entries)
         choice.desk().limits.check(configs, choice.limits())
     except ParameterError as error:
-        st.warning(sentence(str(error)))
+        above.warning(sentence(str(error)))
         configs = ()
     job = job_of(configs)
     if job is None:
-        offer(configs)
+        with above:
+            offer(configs)
         job = job_of(st.session_state.get(SHOWN, ()))
     if job is not None:
         st.session_state[SHOWN] = job.tasks[0].argument
@@ -54,14 +57,14 @@ def contenders(base: dict[str, str]) -> list[dict[str, str]]:
     """Draws a column for each of A to D; returns what each has of its own."""
     losses = trainable_losses(base.get("pairing", "label"))
     entries = []
-    for place, (column, letter) in enumerate(zip(st.columns(len(LETTERS)), LETTERS, strict=True)):
+    for at, (column, letter) in enumerate(zip(st.columns(len(LETTERS)), LETTERS, strict=True)):
         with column:
-            offered = losses if place < 2 else (NOBODY, *losses)
+            offered = losses if at < 2 else (NOBODY, *losses)
             key = f"{PREFIX}.{letter.lower()}"
             name = st.selectbox(
                 f"{letter}",
                 offered,
-                offered.index(FIRST[place]) if FIRST[place] in offered else 0,
+                offered.index(FIRST[at]) if FIRST[at] in offered else 0,
                 key=key,
                 bind="query-params",
                 help="One side of the comparison: a loss, with options and a learning rate of its own.",
@@ -149,7 +152,15 @@ def run(configs: tuple[RunConfig, ...]) -> None:
 
 
 def result(job: Job) -> None:
-    """Progress, or the finished comparison."""
+    """Progress, or the finished comparison; meanwhile the last one."""
+    with place():
+        sides = introduced(job)
+    if sides:
+        compare_views.everything(sides)
+
+
+def introduced(job: Job) -> tuple[Contender, ...]:
+    """Says how it goes and what to know of it; returns the sides to show, () where there are none."""
     if notice := st.session_state.pop("compare notice", ""):
         st.warning(notice)
     meanwhile = False
@@ -157,13 +168,13 @@ def result(job: Job) -> None:
         choice.progress(job, "comparison")
         last = job_of(st.session_state.get(DONE, example.configs()))
         if last is None or last is job or last.state != "finished":
-            return
+            return ()
         st.info("Meanwhile, the last comparison.")
         job, meanwhile = last, True
     [task] = job.tasks
     if task.key in job.failures:
         st.error(job.failures[task.key])
-        return
+        return ()
     sides: tuple[Contender, ...] = job.results[task.key]
     st.session_state[DONE] = tuple(side.recording.config for side in sides)
     if st.session_state[DONE] == example.configs() and not meanwhile:
@@ -174,5 +185,5 @@ def result(job: Job) -> None:
     st.caption(" ".join(fairness.sentences([side.recording for side in sides])))
     if any(not side.recording.frames for side in sides):
         st.info("One of the runs has no frame to show: it was not finite before any update.")
-        return
-    compare_views.everything(sides)
+        return ()
+    return sides

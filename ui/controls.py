@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +11,7 @@ import streamlit as st
 
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
+from ui.places import place
 
 MANTISSAS = (1, 1.5, 2, 3, 5, 7)
 COARSE = 20  # times the range worth exploring
@@ -59,6 +60,23 @@ def control(
     return param.format(value)
 
 
+def options_of(owner: str, title: str, params: Mapping[str, Param], prefix: str = "") -> dict[str, str]:
+    """Draws the options of a data set or a miner, where it has any, under its title; returns their texts.
+
+    Args:
+        owner: its name, which with a dot and the option's makes the setting's full name.
+        title: as it stands in a sentence.
+        params: the options' declarations.
+        prefix: of the keys in the link.
+    """
+    with place():
+        if not params:
+            return {}
+        with st.expander(f"Options of {title}"):
+            names = {f"{owner}.{name}": param for name, param in params.items()}
+            return {name: control(param, f"{prefix}{name}") for name, param in names.items()}
+
+
 def number(param: Param, label: str, bound: dict[str, Any]) -> Any:
     """A field for a number without a range worth a slider."""
     if isinstance(param.valid, Integer):
@@ -83,10 +101,11 @@ def number(param: Param, label: str, bound: dict[str, Any]) -> Any:
 def text(param: Param, label: str, key: str, bound: dict[str, Any]) -> str:
     """A field for what is neither a number nor a choice, such as "none" or a number."""
     typed = st.text_input(label, param.format(param.default), bind="query-params", **bound)
+    refused = place()
     try:
         return param.format(param.parse(typed, key))
     except ParameterError as error:
-        st.error(f"{error}. The default {param.format(param.default)} is used.")
+        refused.error(f"{error}. The default {param.format(param.default)} is used.")
         return param.format(param.default)
 
 

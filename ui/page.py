@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from ui import address, focus
+from ui import address, focus, places
 from ui.errors import show_error
 from ui.navigation import draw_navigation
 
@@ -67,7 +67,7 @@ def keep_run() -> None:
 def page(title: str, summary: str) -> Iterator[None]:
     """Everything a page draws belongs inside: `with page(TITLE, SUMMARY): ...`."""
     st.set_page_config(page_title=f"{title}, Loss Lab", layout="wide")
-    st.html(f"<style>{STYLE}{focus.STYLE}</style>")
+    st.html(f"<style>{STYLE}{focus.STYLE}{places.STYLE}</style>")
     focus.begin()
     st.session_state[ENTERED] = st.session_state.get(PRESENT) != title
     st.session_state[PRESENT] = title

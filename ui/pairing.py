@@ -11,7 +11,7 @@ from lab.config import miner_params, pairings_for
 from lab.pairing import RULES, why_no_tuples
 from lab.settings import NO_MINER
 from losslib import catalog
-from ui.controls import control
+from ui.controls import options_of
 
 if TYPE_CHECKING:
     from datasets import DatasetSpec
@@ -48,8 +48,7 @@ def miner_controls(draw: Draw, loss: str) -> dict[str, str]:
         return {}
     summary = catalog.miners()[name].summary
     st.caption(f"{summary} Active share and pair weights are those of the pairs it chose.")
-    with st.expander(f"Options of {name}"):
-        return {f"{name}.{n}": control(p, f"{name}.{n}") for n, p in miner_params(name).items()}
+    return options_of(name, name, miner_params(name))
 
 
 def batch_settings(pairing: str) -> tuple[str, ...]:

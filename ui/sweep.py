@@ -23,6 +23,7 @@ from losslib.params import Integer, Param
 from ui import choice, sweep_views
 from ui.advice import for_sweep
 from ui.controls import control
+from ui.places import grid, place
 
 PREFIX = "sweep"
 NOTHING = "nothing"
@@ -43,15 +44,19 @@ def show() -> None:
     choice.come_back(PREFIX)
     choice.tell_refused(PREFIX, _checks())
     base = choice.base_controls(PREFIX, ("loss",), example.BASE)
-    plan = wanted(base)
+    with place():
+        plan = wanted(base)
     address = cluster()
     choice.remember(PREFIX)
-    if notice := st.session_state.pop(NOTICE, ""):
-        st.warning(notice)
+    with place():
+        if notice := st.session_state.pop(NOTICE, ""):
+            st.warning(notice)
     job = job_of(plan) if plan is not None else None
+    button = place()
     if job is None:
         if plan is not None:
-            offer(plan, address)
+            with button:
+                offer(plan, address)
         plan = st.session_state.get(SHOWN)
         job = job_of(plan) if plan is not None else None
     if plan is not None and job is not None:
@@ -92,10 +97,11 @@ def varied(base: dict[str, str]) -> tuple[dict[str, Sequence[str]], int]:
     if not losses:
         raise ParameterError("choose at least one loss")
     texts: dict[str, tuple[str, Param, str]] = {}
-    for row in range(0, len(losses), 4):
-        for column, loss in zip(st.columns(4), losses[row : row + 4], strict=False):
-            with column:
-                texts |= option_values(loss)
+    with grid("varied"):
+        for loss in catalog.losses():  # each has its place, whichever others are chosen
+            with place():
+                if loss in losses:
+                    texts |= option_values(loss)
     with st.expander("Vary the learning rate or the batch size, too"):
         for name, key in GENERAL.items():
             param = settings()[name]
@@ -223,9 +229,10 @@ def result(plan: Plan, job: Job) -> None:
     """Progress, and what has ended so far."""
     choice.progress(job, "runs")
     done = results_of(plan, job)
-    if not done:
-        st.info("The first runs appear here as they end. The sweep goes on when you leave this page.")
-        return
-    if set(plan.cells) == set(example.plan().cells):
-        st.caption("A recorded example. Change a setting, and the button that runs it appears.")
+    with place():
+        if not done:
+            st.info("The first runs appear here as they end. The sweep goes on when you leave this page.")
+            return
+        if set(plan.cells) == set(example.plan().cells):
+            st.caption("A recorded example. Change a setting, and the button that runs it appears.")
     sweep_views.everything(plan, done)

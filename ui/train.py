@@ -16,8 +16,9 @@ from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
 from ui import recordings, sharing, take_home, undo
-from ui.controls import control
+from ui.controls import control, options_of
 from ui.pairing import batch_settings, miner_controls, pairing_controls
+from ui.places import grid, place
 from ui.session import act, change, pending, present_run, restart
 
 if TYPE_CHECKING:
@@ -44,22 +45,23 @@ def structure() -> dict[str, str]:
         st.header("What is trained", anchor=False)
         data = datasets.get(draw("data"))
         st.caption(f"**{data.title}.** {data.summary}")
-        if data.options:
-            with st.expander(f"Options of {data.title.lower()}"):
-                for name, param in data.options.items():
-                    found[f"{data.name}.{name}"] = control(param, f"{data.name}.{name}")
-        pairing = pairing_controls(draw, data)
+        found |= options_of(data.name, data.title.lower(), data.options)
+        with place():
+            pairing = pairing_controls(draw, data)
         loss = catalog.get(draw("loss", trainable_losses(pairing)))
         st.caption(loss.summary)
         with st.expander("Equation and paper"):
             st.latex(loss.equation)
             st.caption(loss.paper.linked())
         options = {n: p for n, p in loss.params.items() if n not in live_options(loss.__name__)}
-        for name, param in options.items():
-            found[f"{loss.__name__}.{name}"] = control(param, f"{loss.__name__}.{name}")
-        found |= miner_controls(draw, loss.__name__)
-        if draw("encoder", ("auto", *encoders_for(data.kind, pairing))) == "free":
-            st.caption(f"{ENCODERS['free'].summary} {FREE_RATE}")
+        with place():
+            for name, param in options.items():
+                found[f"{loss.__name__}.{name}"] = control(param, f"{loss.__name__}.{name}")
+        with place():
+            found |= miner_controls(draw, loss.__name__)
+        with place():
+            if draw("encoder", ("auto", *encoders_for(data.kind, pairing))) == "free":
+                st.caption(f"{ENCODERS['free'].summary} {FREE_RATE}")
         draw("dim")
         draw("output")
         with st.expander("Batches, optimiser, seed", expanded=False):
@@ -74,24 +76,22 @@ def knobs(loss: str) -> dict[str, str]:
     A run that goes on with another loss than the one chosen keeps its own knobs, too.
     """
     run = present_run()
-    if run is not None and run.step and run.shown is None and run.config.loss != loss:
-        theirs = [(f"{run.config.loss}.{n}", p) for n, p in live_options(run.config.loss).items()]
-        st.caption(f"Of the run shown, which goes on with {catalog.get(run.config.loss).title}:")
-        draw_knobs(theirs)
-        st.caption(f"Of a new run with {catalog.get(loss).title}, and the learning rate:")
-    turning: list[tuple[str, Param]] = [(f"{loss}.{n}", p) for n, p in live_options(loss).items()]
-    turning.append((LEARNING_RATE, settings()[LEARNING_RATE]))
-    return draw_knobs(turning)
+    with grid("knobs"):
+        if run is not None and run.step and run.shown is None and run.config.loss != loss:
+            st.caption(f"Of the run shown, which goes on with {catalog.get(run.config.loss).title}:")
+            draw_knobs(of_loss(run.config.loss))
+            st.caption(f"Of a new run with {catalog.get(loss).title}, and the learning rate:")
+        return draw_knobs({**of_loss(loss), LEARNING_RATE: settings()[LEARNING_RATE]})
 
 
-def draw_knobs(turning: list[tuple[str, Param]]) -> dict[str, str]:
-    """Four side by side; returns their texts."""
-    found: dict[str, str] = {}
-    for row in range(0, len(turning), 4):
-        for column, (key, param) in zip(st.columns(4), turning[row : row + 4], strict=False):
-            with column:
-                found[key] = control(param, key, on_change=partial(change, key))
-    return found
+def of_loss(loss: str) -> dict[str, Param]:
+    """Options of a loss that may change while it trains, by key."""
+    return {f"{loss}.{name}": param for name, param in live_options(loss).items()}
+
+
+def draw_knobs(turning: dict[str, Param]) -> dict[str, str]:
+    """One after the other; returns their texts."""
+    return {key: control(param, key, on_change=partial(change, key)) for key, param in turning.items()}
 
 
 def wanted_config(found: dict[str, str], asked: RunConfig, said: tuple[str, ...] = ()) -> RunConfig:

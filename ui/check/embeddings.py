@@ -12,6 +12,7 @@ from lab.uploads import Upload, UploadError, UploadLimits, understand
 from lab.uploads.read import ENDINGS
 from ui.check.sections import sections
 from ui.errors import explain
+from ui.places import place
 from ui.reference import plain
 
 FILES, UPLOAD, COLUMN, SOURCE = "check.files", "check.upload", "check.label column", "check source shown"
@@ -22,11 +23,13 @@ AUTOMATIC, NONE = "chosen automatically", "no labels"
 
 def show() -> None:
     """Where the embeddings come from, what was understood, and what is seen in them."""
-    upload = chosen()
+    with place():
+        upload = chosen()
     if upload is None:
         return
-    understood(upload)
-    doors(upload)
+    with place():
+        understood(upload)
+        doors(upload)
     sections(upload)
 
 

@@ -75,11 +75,10 @@ def option_controls(names: list[str]) -> list[list[Any]]:
     found = []
     for name in names:
         params = options_of(offered()[name])
-        with st.container(key=f"playground options {name}"):
-            st.markdown(f"**{offered()[name].title}**")
-            if not params:
-                st.caption("It has no options to turn.")
-            texts = {key: control(param, option_key(name, key)) for key, param in params.items()}
+        st.markdown(f"**{offered()[name].title}**")
+        if not params:
+            st.caption("It has no options to turn.")
+        texts = {key: control(param, option_key(name, key)) for key, param in params.items()}
         found.append([name, texts])
     return found
 
