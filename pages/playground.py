@@ -17,6 +17,7 @@ with page(TITLE, SUMMARY):
     from ui.playground import link
     from ui.playground import page as playground
 
+    link.come_back()
     refused = link.refusals()
     placement, more = link.placement_of_link()
     notice = place()

@@ -96,6 +96,26 @@ def test_a_changed_structure_asks_before_it_replaces_the_run(tab):
     )
 
 
+def test_controls_write_into_the_link_after_others_have_come_and_gone(tab):
+    panel = open_panel(tab, BLOBS + "&loss=CircleLoss&miner=MultiSimilarityMiner")
+    page = panel.page
+    rate = page.get_by_role("slider", name="Learning rate")
+    loss = page.get_by_role("combobox", name="Loss", exact=True)
+    loss.click()
+    loss.fill("NTXentLoss")  # with fewer options than before, so what stands after them moves up
+    page.get_by_role("option", name="NTXentLoss", exact=True).click()
+    page.wait_for_function("location.search.includes('loss=NTXentLoss')")
+    page.get_by_role("slider", name="Temperature").wait_for()
+    page.get_by_role("slider", name="Gamma").wait_for(state="detached")
+    rate.press("ArrowRight")
+    page.wait_for_function("location.search.includes('lr=')")
+    page.get_by_text("Batches, optimiser, seed").click()
+    steps = page.get_by_role("spinbutton", name="Steps")
+    steps.fill("777")
+    steps.press("Enter")
+    page.wait_for_function("location.search.includes('steps=777')")
+
+
 def test_two_tabs_have_their_own_runs(tab):
     first, second = open_panel(tab), open_panel(tab)
     first.page.bring_to_front()

@@ -13,6 +13,7 @@ from lab.settings import sentence
 from losslib import catalog
 from losslib.errors import ParameterError
 from ui import address
+from ui.page import ENTERED
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -114,14 +115,18 @@ def tell(place: DeltaGenerator, texts: list[str], now: Any) -> None:
         st.session_state.pop(REFUSED, None)
 
 
+def come_back() -> None:
+    """Entered by a link that says nothing of the board, the page takes that as it was left in this tab."""
+    if st.session_state.get(ENTERED) and not any(key in st.query_params for key in OF_THE_BOARD):
+        st.query_params.update(st.session_state.get(KEPT, {}))
+
+
 def placement_of_link() -> tuple[Placement, list[str]]:
-    """Where the points begin: as the link says, else as they were left, else the triplet."""
-    given = address.link().get(POINTS)
-    if given is None:
-        kept = st.session_state.get(KEPT, {})
-        found = read_text(kept[POINTS])[0] if kept.get(POINTS) else None
-        return found or STARTS[0].placement, []
-    found, said = read_text(given[-1])
+    """Where the points begin: as the link says, else the triplet."""
+    given = address.text(POINTS)
+    if not given:
+        return STARTS[0].placement, []
+    found, said = read_text(given)
     if said:
         if found is None:
             del st.query_params[POINTS]
@@ -131,12 +136,8 @@ def placement_of_link() -> tuple[Placement, list[str]]:
 
 
 def board_state() -> dict[str, str]:
-    """Rate, loss to descend on and selected point: as the link says, else as they were left."""
-    return {
-        **DEFAULTS,
-        **st.session_state.get(KEPT, {}),
-        **{key: address.text(key) for key in DEFAULTS if address.text(key)},
-    }
+    """Rate, loss to descend on and selected point of the link."""
+    return {key: address.text(key, usual) for key, usual in DEFAULTS.items()}
 
 
 def keep(told: dict[str, Any]) -> None:
