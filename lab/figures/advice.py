@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lab.figures.palette import NEGATIVE, POSITIVE, QUALITY
+from lab.percent import percents
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -39,19 +40,21 @@ def advice(found: Advice, title: str = "") -> go.Figure:
     figure.add_scatter(
         x=values,
         y=shares,
+        hovertext=percents(shares),
         name="share of pairs",
         mode="lines+markers" if len(known) > 1 else "markers",
         line={"color": POSITIVE},
-        hovertemplate=f"{name} %{{x:.3g}}: %{{y:.1%}} of the pairs have a gradient<extra></extra>",
+        hovertemplate=f"{name} %{{x:.3g}}: %{{hovertext}} of the pairs have a gradient<extra></extra>",
     )
     if math.isfinite(found.share):
         figure.add_scatter(
             x=[found.now],
             y=[found.share],
+            hovertext=percents([found.share]),
             name="now",
             mode="markers",
             marker={"color": NEGATIVE, "symbol": "diamond", "size": 13},
-            hovertemplate=f"now: {name} %{{x:.3g}}, %{{y:.1%}}<extra></extra>",
+            hovertemplate=f"now: {name} %{{x:.3g}}, %{{hovertext}}<extra></extra>",
         )
     figure.add_hrect(y0=LEAST, y1=MOST, fillcolor=QUALITY, opacity=0.15, line_width=0)
     if found.range is not None:

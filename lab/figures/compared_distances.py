@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.palette import COLOURS
+from lab.percent import percents
 
 GREY = "#8A8A8A"  # seen on light and dark
 
@@ -48,13 +49,14 @@ def compared_distances(
                 figure.add_bar(
                     x=(edges[:-1] + edges[1:]) / 2,
                     y=np.asarray(counts) / total,
+                    hovertext=percents(np.asarray(counts) / total),
                     width=(histogram.high - histogram.low) / bins,
                     name=f"{side} pairs",
                     legendgroup=side,
                     showlegend=column == 1,
                     marker={"color": colours[colour], "line_width": 0},
                     opacity=0.7,
-                    hovertemplate=f"{side} pairs: %{{y:.1%}} at %{{x:.3f}}<extra></extra>",
+                    hovertemplate=f"{side} pairs: %{{hovertext}} at %{{x:.3f}}<extra></extra>",
                     row=1,
                     col=column,
                 )

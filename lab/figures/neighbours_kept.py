@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.palette import QUALITY, REFERENCE
-from lab.percent import percent
+from lab.percent import percent, percents
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,28 +30,31 @@ def neighbours_kept(both: Neighbourhoods, k: int, title: str = "Neighbours the m
     figure.add_scatter(
         x=ks,
         y=kept,
+        hovertext=percents(kept),
         mode="lines",
         name="kept",
         line={"color": QUALITY},
-        hovertemplate="of %{x} neighbours %{y:.1%} are kept<extra></extra>",
+        hovertemplate="of %{x} neighbours %{hovertext} are kept<extra></extra>",
     )
     figure.add_scatter(
         x=ks,
         y=chance,
+        hovertext=percents(chance),
         mode="lines",
         name="chance: points thrown at random",
         line={"color": REFERENCE, "dash": "dot"},
-        hovertemplate="chance keeps %{y:.1%} of %{x}<extra></extra>",
+        hovertemplate="chance keeps %{hovertext} of %{x}<extra></extra>",
     )
     figure.add_scatter(
         x=[k],
         y=[kept[k - 1]],
+        hovertext=percents([kept[k - 1]]),
         mode="markers+text",
         name=f"k = {k}",
         text=[percent(kept[k - 1], 0)],
         textposition="bottom center" if kept[k - 1] > 0.85 else "top center",
         marker={"color": QUALITY, "size": 11, "symbol": "diamond"},
-        hovertemplate="k = %{x}: %{y:.1%}<extra></extra>",
+        hovertemplate="k = %{x}: %{hovertext}<extra></extra>",
     )
     figure.update_layout(
         title=title,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
+from lab.percent import percents
 from lab.short import short
 
 if TYPE_CHECKING:
@@ -43,10 +44,11 @@ def norm_histogram(
     figure.add_bar(
         x=(edges[:-1] + edges[1:]) / 2,
         y=counts / len(lesson.norms),
+        hovertext=percents(counts / len(lesson.norms)),
         width=top / BINS,
         name="embeddings",
         marker={"color": (COLOURS_IN_DARK if dark else COLOURS)[0]},
-        hovertemplate="%{y:.1%} with a norm near %{x:.3f}<extra></extra>",
+        hovertemplate="%{hovertext} with a norm near %{x:.3f}<extra></extra>",
     )
     if expected is not None:
         formula = "1" if output == "l2" else f"√{lesson.size} = {short(expected)}"

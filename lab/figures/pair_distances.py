@@ -10,6 +10,7 @@ import numpy as np
 
 from lab.figures.axis_title import axis_title
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
+from lab.percent import percents
 from lab.short import short
 
 if TYPE_CHECKING:
@@ -57,11 +58,12 @@ def pair_distances(
             figure.add_bar(
                 x=centres,
                 y=np.asarray(counts) / total,
+                hovertext=percents(np.asarray(counts) / total),
                 width=width,
                 name=f"{name} ({total:,})",
                 marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "overlay", "size": 6}},
                 opacity=0.65,
-                hovertemplate=f"{name}: %{{y:.1%}} at %{{x:.3f}}<extra></extra>",
+                hovertemplate=f"{name}: %{{hovertext}} at %{{x:.3f}}<extra></extra>",
             )
     for mark in marks if figure.data else ():
         if math.isfinite(mark.value):

@@ -1,5 +1,6 @@
 """Each figure on a normal, an empty and a one-point input: what it shows are the numbers it was given."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -44,6 +45,13 @@ def test_distances_are_shares_at_the_middle_of_their_bins():
     assert figure.data[1].y.tolist() == [0.0, 1.0]
     assert [shape.x0 for shape in figure.layout.shapes] == [1.5]
     assert figure.layout.xaxis.title.text == "cosine similarity<br>(larger is closer)"
+    assert figure.data[0].hovertemplate.startswith("positive pairs: %{hovertext} at ")
+    assert list(figure.data[0].hovertext) == ["75.0 %", "25.0 %"]
+
+
+def test_no_hover_writes_a_share_without_its_space():
+    files = (ROOT / "lab" / "figures").glob("*.py")
+    assert not [file.name for file in files if re.search(r"%\{+y:\.\d%", file.read_text(encoding="utf-8"))]
 
 
 def test_distances_of_one_pair_and_of_none():
