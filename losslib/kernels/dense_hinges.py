@@ -43,18 +43,21 @@ class Slopes(NamedTuple):
 def contrastive(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """ContrastiveLoss."""
     reducer, inverted = loss.reducer, loss.distance.is_inverted
+    far = masks.keep_negatives_(_hinge(loss, v, loss.neg_margin, -1.0))
     if loss.pos_margin == 0 and not inverted:  # a distance is its own hinge
         near = torch.mul(v, masks.positive, out=room(v))
     else:
         near = _hinge(loss, v, -loss.pos_margin, 1.0).mul_(masks.positive)
-    far = _hinge(loss, v, loss.neg_margin, -1.0).mul_(masks.negative)
     value: Number = 0.0
     each: list[Number] = []
-    for hinge, mask in ((near, masks.positive), (far, masks.negative)):
+    for hinge, count in ((near, lambda: masks.positives), (far, lambda: masks.negatives)):
         values = hinge.square() / 2 if loss.squared else hinge
         part = total(values)
+        if isinstance(part, float) and part == 0:
+            each.append(0.0)
+            continue
         signs = values if loss.squared else hinge.sign_()
-        by = reduce.share(reducer, mask, signs, signs=not loss.squared)
+        by = reduce.share(reducer, count, signs, signs=not loss.squared)
         value = value + part * by
         each.append(by * _orders(masks, inverted))
     slope, lifted = reduce.difference_(near, each[0], far, each[1])
@@ -80,16 +83,24 @@ def _orders(masks: Masks, inverted: bool) -> float:
 
 def threshold_consistent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """ThresholdConsistentMarginLoss."""
+    high = masks.keep_negatives_(_within(torch.ge, v, loss.margin_minus))
     low = _within(torch.le, v, loss.margin_plus).mul_(masks.positive)
-    high = _within(torch.ge, v, loss.margin_minus).mul_(masks.negative)
-    by_low = loss.lambda_plus * reduce.one_over(total(low), v.dtype)
-    by_high = loss.lambda_minus * reduce.one_over(total(high), v.dtype)
-    pull = _shifted(v, loss.margin_plus, -1.0).mul_(low)
-    value = total(pull) * by_low
-    value = value + total(torch.sub(v, loss.margin_minus, out=pull).mul_(high)) * by_high
+    push, by_high = _mean_beyond(v, high, loss.margin_minus, 1.0, loss.lambda_minus)
+    pull, by_low = _mean_beyond(v, low, loss.margin_plus, -1.0, loss.lambda_plus)
     orders = _orders(masks, False)
     slope, lifted = reduce.difference_(high, by_high * orders, low, by_low * orders)
-    return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
+    return Slopes(pull + push, slope, both=masks.symmetric, lifted=lifted)
+
+
+def _mean_beyond(
+    v: Tensor, within: Tensor, threshold: float, sign: float, weight: float
+) -> tuple[Number, Number]:
+    """weight times the mean of sign * (v - threshold) where `within` is 1, and its derivative by each."""
+    count = total(within)
+    if isinstance(count, float) and count == 0:
+        return 0.0, 0.0
+    by = weight * reduce.one_over(count, v.dtype)
+    return total(_shifted(v, -sign * threshold, sign).mul_(within)) * by, by
 
 
 def _within(how: Any, v: Tensor, threshold: float) -> Tensor:
@@ -102,8 +113,8 @@ def _within(how: Any, v: Tensor, threshold: float) -> Tensor:
 def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     """MarginLoss over all triplets, its penalty on a learned beta included; own: beta of each anchor."""
     sign = -1.0 if loss.distance.is_inverted else 1.0
+    far = masks.keep_negatives_(_beyond(v, loss.margin, own, -sign))
     near = _beyond(v, loss.margin, own, sign).mul_(masks.positive)
-    far = _beyond(v, loss.margin, own, -sign).mul_(masks.negative)
     positives, negatives = masks.positives, masks.negatives
     sums = reduce.number((near.sum(1) @ negatives).add_(far.sum(1) @ positives))
     of_near, of_far = near.sign_().sum(1), far.sign_().sum(1)

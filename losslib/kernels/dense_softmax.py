@@ -90,6 +90,11 @@ def _sum_or_one(share: Tensor) -> Tensor:
     return sums + (sums == 0).to(sums.dtype)
 
 
+def _or_one(sum_: Number) -> Number:
+    """A sum, 1 in place of 0."""
+    return sum_ + (sum_ == 0)
+
+
 def _times(mask: Tensor, weight: Number, masks: Masks) -> Tensor:
     """A mask of positives times a weight of each row, or of both rows of a pair."""
     if masks.symmetric and isinstance(weight, Tensor) and weight.ndim:
@@ -130,19 +135,20 @@ def nt_xent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     if highest is None or abs(scale) * (loss.distance.bounds()[1] - loss.distance.bounds()[0]) > _UNSHIFTED:
         return _nt_xent_shifted(loss, v * scale, masks, scale)
     every = _exponentials(v, scale, highest)
-    share = torch.mul(every, masks.negative, out=room(v))
-    sums = share.sum(1)
-    column = sums.unsqueeze(1)
-    values = torch.div(column, every, out=room(v)).log1p_().mul_(masks.positive)  # without negatives 0
-    each = reduce.share(
-        loss.reducer, masks.positive if some is None else masks.positive * some.unsqueeze(1), values
-    )
-    chance = torch.div(column, every.add_(column), out=every).mul_(masks.positive).mul_(each * scale)
-    over = chance.sum(1) / (sums if some is None else sums + (1 - some))
-    slope = share.mul_(_both(over, masks.symmetric)).sub_(chance)
-    return Slopes(
-        total(values) * each, slope.sub_(chance.t()) if masks.symmetric else slope, both=masks.symmetric
-    )
+    share = masks.keep_negatives(every, out=room(v))
+    sums, positive = share.sum(1), masks.positive
+    column, part = sums.unsqueeze(1), room(v)
+    values = torch.div(column, every, out=part).log1p_().mul_(positive)  # without negatives 0
+    sum_ = total(values)
+    each = reduce.share(loss.reducer, masks.positives if some is None else masks.positives * some, values)
+    # off the sums of exponentials of an anchor and of its negatives, which the chance of a negative is over
+    over = torch.div(positive, torch.add(every, column, out=part), out=part)
+    slope = share.mul_(_both(over.sum(1), masks.symmetric)).addcmul_(over, column, value=-1)
+    if masks.symmetric:  # and in the other order
+        over = torch.div(positive, every.add_(sums), out=every)
+        slope.addcmul_(over, sums, value=-1)
+    slope, lifted = reduce.times_(slope, each * scale)
+    return Slopes(sum_ * each, slope, both=masks.symmetric, lifted=lifted)
 
 
 def _nt_xent_shifted(loss: Any, logits: Tensor, masks: Masks, scale: float) -> Slopes:
@@ -161,16 +167,34 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     highest, some = _highest(loss, scale), masks.has_negatives
     kept = masks.positive if some is None else masks.positive * some.unsqueeze(1)
     anchors = masks.positives if some is None else masks.positives * some
-    each = reduce.share(loss.reducer, kept, kept)
-    if highest is None or loss.sigma is not None:
+    each = reduce.share(loss.reducer, anchors, kept)
+    if highest is None or (loss.sigma is not None and _highest(loss, _scale(loss, 1 / loss.sigma)) is None):
         return _decoupled_shifted(loss, v, masks, kept, anchors, each)
-    share = _exponentials(v, scale, highest).mul_(masks.negative)
+    share = masks.keep_negatives_(_exponentials(v, scale, highest))
     sums = share.sum(1) if some is None else _sum_or_one(share)
-    pull = total(torch.mul(v, kept, out=room(v))) * scale
-    value = (total(sums.log().add_(highest).mul_(anchors)) - pull) * each
-    share.mul_(_both(anchors / sums * (each * scale), masks.symmetric))
-    slope, lifted = reduce.difference_(share, 1.0, kept, each * scale * (2 if masks.symmetric else 1))
+    pulled = torch.mul(v, kept, out=room(v))
+    pull, kept = (total(pulled), kept) if loss.sigma is None else _weighted_pull(loss, v, masks, pulled, kept)
+    value = (total(sums.log().add_(highest).mul_(anchors)) - pull * scale) * each
+    share.mul_(_both(anchors / sums, masks.symmetric)).sub_(kept, alpha=2 if masks.symmetric else 1)
+    slope, lifted = reduce.times_(share, each * scale)
     return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
+
+
+def _weighted_pull(loss: Any, v: Tensor, masks: Masks, pulled: Tensor, kept: Tensor) -> tuple[Number, Tensor]:
+    """Sum of the kept values v, `pulled`, each times 2 - M softmax(s / sigma), and its derivative by v.
+
+    The softmax is over all M positives.
+    """
+    scale = _scale(loss, 1 / loss.sigma)
+    highest, number = _highest(loss, scale), total(masks.positives)
+    assert highest is not None
+    share = _exponentials(v, scale, highest).mul_(masks.positive)
+    of_share = number / _or_one(total(share))
+    mean = total(torch.mul(share, pulled, out=room(v))) * of_share
+    sum_ = 2 * total(pulled) - mean
+    # kept * (2 - M share) - M share * (pulled - mean) / sigma
+    carried = torch.add(kept, pulled.sub_(mean / _or_one(number)), alpha=scale, out=pulled).mul_(share)
+    return sum_, carried.mul_(-of_share).add_(kept, alpha=2)
 
 
 def _decoupled_shifted(
@@ -211,8 +235,8 @@ def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
         push, far = _log1p_sums(apart.mul_(of_push), masks.negative)
         value, weight = reduce.rows(loss.reducer, pull / loss.alpha + push / loss.beta, present)
         return Slopes(value, far.sub_(near).mul_(_column(weight * sign)), lifted=LIFT)
+    far = masks.keep_negatives_(_exponentials(v, of_push, of_push * base))
     near = _exponentials(v, of_pull, of_pull * base).mul_(masks.positive)
-    far = _exponentials(v, of_push, of_push * base).mul_(masks.negative)
     of_near, of_far = near.sum(1), far.sum(1)
     values = of_near.log1p().div_(loss.alpha).add_(of_far.log1p(), alpha=1 / loss.beta)
     value, weight = reduce.rows(loss.reducer, values, present)

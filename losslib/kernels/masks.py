@@ -29,6 +29,7 @@ class Masks:
         self.symmetric = batch.ref_emb is None
         self.whole = batch.own is None and not labels.is_floating_point()
         self.batch, self.labels, self.others = batch, labels, others
+        self._same: Tensor | None = None  # 1 for rows of the same label, until `positive` takes its place
         self._positive: Tensor | None = None
         self._negative: Tensor | None = None
         self._positives: Tensor | None = None
@@ -86,7 +87,7 @@ class Masks:
 
     def _make(self) -> None:
         if self.whole:
-            mask = self._compared(equal=True)
+            mask = self._compared(equal=True) if self._same is None else self._same
             self._positive = mask.fill_diagonal_(0) if self.symmetric else mask
         else:
             positive, negative = batch_masks(self.batch)
@@ -104,6 +105,23 @@ class Masks:
         if not self.whole:
             return matrix.mul_(self.positive + self.negative)
         return matrix.fill_diagonal_(0) if self.symmetric else matrix
+
+    def keep_negatives(self, matrix: Tensor, out: Tensor) -> Tensor:
+        """The matrix, of finite numbers, with 0 in place of every entry that is no negative pair, in `out`.
+
+        It needs no mask of the negatives, and least time where `positive` is asked for only later.
+        """
+        if not self.whole:
+            return torch.mul(matrix, self.negative, out=out)
+        if self._positive is not None:
+            return self.keep_pairs_(torch.addcmul(matrix, matrix, self._positive, value=-1, out=out))
+        if self._same is None:
+            self._same = self._compared(equal=True)
+        return torch.addcmul(matrix, matrix, self._same, value=-1, out=out)
+
+    def keep_negatives_(self, matrix: Tensor) -> Tensor:
+        """The same in place of the matrix."""
+        return self.keep_negatives(matrix, matrix)
 
     @property
     def positives(self) -> Tensor:
@@ -127,6 +145,9 @@ class Masks:
     @property
     def has_negatives(self) -> Tensor | None:
         """1 for the anchors with negatives, (B,); None where all are known to have some."""
+        others = len(self.others) - int(self.symmetric)
+        if self.whole and self.known and others and self.positives.amax().item() < others:
+            return None
         return self.some(self.negatives)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import torch
@@ -25,7 +26,8 @@ def number(value: Tensor) -> Number:
 
 def total(values: Tensor) -> Number:
     """The sum of all values."""
-    return number(values.sum())
+    sum_ = values.sum()
+    return sum_.item() if leased() else sum_
 
 
 def one_over(count: Number, dtype: torch.dtype) -> Number:
@@ -34,16 +36,19 @@ def one_over(count: Number, dtype: torch.dtype) -> Number:
     return 1.0 / (count.clamp_min(1).to(dtype) if isinstance(count, Tensor) else max(count, 1))
 
 
-def share(reducer: Reducer, mask: Tensor, values: Tensor, signs: bool = False) -> Number:
+def share(
+    reducer: Reducer, mask: Tensor | Callable[[], Tensor], values: Tensor, signs: bool = False
+) -> Number:
     """What the sum of non-negative values is multiplied by: 1 over their number, or that above zero.
 
-    mask: 1 where there is a value, else 0. values: 0 where there is none; their signs do as well (`signs`).
+    mask: 1 where there is a value, else 0, or what makes it. values: 0 where there is none; their signs do as
+    well (`signs`).
     """
     if type(reducer) is SumReducer:
         return 1.0
     if type(reducer) is AvgNonZeroReducer:
         mask = values if signs else torch.sign(values, out=room(values))
-    return one_over(total(mask), values.dtype)
+    return one_over(total(mask if isinstance(mask, Tensor) else mask()), values.dtype)
 
 
 def each(reducer: Reducer, number: float, above: float) -> float:
@@ -82,6 +87,8 @@ def difference_(a: Tensor, by_a: Number, b: Tensor, by_b: Number) -> tuple[Tenso
         return a.mul_(by_a).sub_(b.mul_(by_b)), 1.0
     if by_a == 0:
         return torch.mul(b, -by_b, out=a), 1.0
+    if by_b == 0:
+        return a, 1 / by_a
     return a.sub_(b, alpha=by_b / by_a), 1 / by_a
 
 

@@ -78,8 +78,10 @@ class Rows:
     def back(self, grad: Tensor, times: float = 1.0) -> Tensor:
         """The gradient by the embeddings: that by the rows (N, D), which it may overwrite, times a number."""
         if self.narrow is not None and grad.dtype == self.narrow.dtype:
-            along = torch.mul(grad, self.unit, out=room(grad)).sum(1, keepdim=True)
-            return grad.addcmul_(self.unit, along, value=-1).div_(self.narrow / times)
+            unit = self.unit
+            along = torch.mul(grad, unit, out=room(grad)).sum(1, keepdim=True)
+            norm = self.narrow if times == 1 else self.narrow / times
+            return grad.addcmul_(unit, along, value=-1).div_(norm)
         grad = grad if times == 1 else grad.mul_(times)
         if not self.normalised:
             return grad.to(self.given.dtype)

@@ -15,6 +15,7 @@ from torch import Tensor
 MOST = 16 << 20  # bytes that a thread keeps; what goes beyond is fresh
 _ALIGNED = 64
 _VIEWS = 2048  # of its memory that a thread keeps
+_is_compiling = torch.compiler.is_compiling
 
 
 class _Kept(threading.local):
@@ -89,7 +90,7 @@ def _made(kept: _Kept, start: int, shape: tuple[int, ...], dtype: torch.dtype) -
 
 def leased() -> bool:
     """Whether a lease holds: it is taken only where values are known, on the CPU."""
-    return not torch.compiler.is_compiling() and _KEPT.depth > 0
+    return not _is_compiling() and _KEPT.depth > 0
 
 
 def room(like: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from losslib import distances, losses, reducers
-from losslib.kernels import blocked_softmax, explain, plain
+from losslib.kernels import blocked_softmax, explain, forms, plain, run
 from losslib.kernels.forms import kernels
 
 ON_A_TIE = {"ContrastiveLoss", "MarginLoss"}  # a zero row is at distance 1, their default margin
@@ -234,8 +234,9 @@ STEEP: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "options"), STEEP, ids=lambda v: v if isinstance(v, str) else "")
 @pytest.mark.parametrize("steep", [True, False])
 def test_rows_off_their_own_largest_logit_in_single_precision(
-    name: str, options: dict[str, Any], steep: bool
+    name: str, options: dict[str, Any], steep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(forms, "REACH", blocked_softmax.SPAN)  # no steep options in symmetric blocks
     x, y = rows(400, 1, 64), classes(400, 7)
     references = rows(900, 2, 64), classes(900, 9, 1) - 1
     for given in ((x, y), (x, y, None, *references)):
@@ -250,6 +251,41 @@ def test_rows_off_their_own_largest_logit_in_single_precision(
         assert single[0].item() == pytest.approx(exact[0].item(), rel=1e-5)
         for a, b in zip(single[1:], exact[1:], strict=True):
             assert (a - b).norm() <= 1e-4 * b.norm()
+
+
+@pytest.mark.parametrize(("name", "options"), STEEP, ids=lambda v: v if isinstance(v, str) else "")
+def test_steep_options_in_symmetric_blocks(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "suppress", nullcontext)  # no other form in their place
+    options = {**options, "beta": 200} if "beta" in options else options
+    loss = made(name, options)
+    assert explain(loss, 500).startswith(f"{name}: blocked form")
+    for x, y in (
+        (rows(500, 1, 64), unbalanced(500)),
+        (rows(500, 2, 64) + 3 * rows(5, 3, 64)[classes(500, 5)], classes(500, 5)),
+        (rows(500, 2, 64), torch.cat([classes(250, 250), classes(250, 50)])),
+    ):
+        exact = call(loss, x, y)
+        with plain():
+            torch.testing.assert_close(exact, call(loss, x, y), rtol=1e-10, atol=1e-12)
+        single = call(loss, x.float(), y)
+        assert single[0].item() == pytest.approx(exact[0].item(), rel=1e-5)
+        assert (single[1] - exact[1]).norm() <= 1e-4 * exact[1].norm()
+
+
+def test_rows_too_far_apart_for_symmetric_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = rows(500, 1, 40), classes(500, 5)
+    x[0], x[1:, 0] = 0, 0
+    x[0, 0] = 1  # at a right angle to all others
+    x[1] = x[1 + int((y[1:] != y[1]).nonzero()[0])]  # a negative at no distance
+    loss = made("NTXentLoss", {"temperature": 0.005})
+    exact = call(loss, x, y)
+    with plain():
+        torch.testing.assert_close(exact, call(loss, x, y), rtol=1e-10, atol=1e-12)
+    monkeypatch.setattr(run, "suppress", nullcontext)
+    with pytest.raises(blocked_softmax.UnevenError):
+        call(loss, x, y)
 
 
 @pytest.mark.parametrize(
@@ -279,3 +315,16 @@ def test_hinges_on_references_in_single_and_half_precision(name: str, options: d
         limit = 1e-3 if dtype == torch.float32 else 4e-3
         for a, b in zip(found[1:], exact[1:], strict=True):
             assert (a.double() - b).norm() <= limit * b.norm()
+
+
+@pytest.mark.parametrize("count", [40, 500])  # dense and in blocks
+def test_a_graph_that_is_kept_gives_the_same_gradient_again(count: int) -> None:
+    x, y = rows(count, 1).float().requires_grad_(), classes(count, 4)
+    value = losses.SupConLoss()(x, y)
+    (once,) = torch.autograd.grad(3 * value, x, retain_graph=True)
+    kept = once.clone()
+    (again,) = torch.autograd.grad(value, x, retain_graph=True)
+    (last,) = torch.autograd.grad(2 * value, x)
+    torch.testing.assert_close(once, kept, rtol=0, atol=0)
+    torch.testing.assert_close(once, 3 * again, rtol=1e-6, atol=0)
+    torch.testing.assert_close(last, 2 * again, rtol=0, atol=0)
