@@ -10,11 +10,13 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels import by_rows, reduce
 from losslib.kernels.blocked_softmax import Softmax
-from losslib.kernels.blocked_softmax_losses import scaled
-from losslib.kernels.dense_right_wrong import RAISED, lift
+from losslib.kernels.blocks import FAR
+from losslib.kernels.dense_right_wrong import RAISED
 from losslib.kernels.function import Found, Inputs
 from losslib.kernels.scratch import lease
+from losslib.kernels.steep import LEAST, LIFT, ordinary
 from losslib.reducers import AvgNonZeroReducer
+from losslib.softmax import softplus
 
 
 def nca(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -30,39 +32,44 @@ def instance(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
 
 def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: bool) -> Found:
     """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one, reduced."""
-    lifted = lift(own)
-    softmax = Softmax(loss, x, batch, scaled(scale, scale - RAISED), with_positives=False)
-    of_distances = not loss.distance.is_inverted
-    if of_distances and bool((softmax.sorted.rows.squares(softmax.rows) == 0).any()):
+    softmax = Softmax(loss, x, batch, scale, scale - RAISED, scale if own else 2 * scale)
+    squares, of_distances = softmax.sorted.rows.squares(softmax.rows), not loss.distance.is_inverted
+    if of_distances and bool((squares == 0).any()):
         return by_rows.nca(loss, Inputs(x), batch, (wanted, False, False))  # a zero row is no unit row
-    wrong = softmax.sums(wanted)
-    right = torch.zeros_like(wrong)
-    if own:
-        right = softmax.sorted.rows.squares(softmax.rows).sub_(1).mul_(scale).add_(RAISED).exp_()
+    totals = softmax.sums(wanted)
+    wrong = totals.double().log() + softmax.less  # -inf without any
+    # sums over the right ones, off the row itself where it is one, else off the largest
+    right, peaks = torch.full_like(totals, float(own)), squares * scale if own else torch.zeros_like(totals)
     for some in softmax.positives():
         with lease():  # of what these need
-            near = some.products(softmax.rows, scale, RAISED - scale).exp_()
-            some.add(right, near.mul_(some.mask(near)).sum(2))
+            near = some.products(softmax.rows, scale)
+            mask = some.mask(near)
+            if not own:
+                largest = near.add_(mask - 1, alpha=FAR).amax(2)
+                some.add(peaks, torch.where(largest > -FAR / 2, largest, 0.0))
+            near.sub_(some.anchors(peaks).unsqueeze(2)).clamp_(LEAST, 0.0).exp_().mul_(mask)
+            some.add(right, near.sum(2))
             if wanted:
-                pull = _parts(loss, some.anchors(right), some.anchors(wrong), lifted)[2]
-                softmax.pull_pairs(some, near.mul_(pull.neg_().unsqueeze(2)))
-    values, weights, _ = _parts(loss, right, wrong, lifted)
+                sums = some.anchors(right)
+                weight = _values(loss, some.anchors(wrong), sums, some.anchors(peaks))[1]
+                pull = weight.div_(sums.clamp_min(1)).neg_()  # the largest of a row is 1
+                softmax.pull_pairs(some, near.mul_(pull.unsqueeze(2)))
+    values, weights = _values(loss, wrong, right, peaks)
     each = reduce.each(loss.reducer, float(torch.count_nonzero(right)), float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
-    softmax.pull(weights)
-    softmax.pulls.mul_(each * scale / lifted)
+    softmax.pull(weights / totals.clamp_min(torch.finfo(x.dtype).tiny))
+    softmax.pulls.mul_(each * scale / LIFT)
     return Found(value, softmax.gradient())
 
 
-def _parts(loss: Any, right: Tensor, wrong: Tensor, lifted: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The values of rows with these sums, and what their wrong and their right exponentials pull with."""
-    there = (right > 0).to(right.dtype)
-    right = right + (1 - there)
-    share = wrong / right
-    beyond = share.isinf()  # then the right ones are nothing beside the wrong
-    values = torch.where(beyond, wrong.log() - right.log(), share.log1p()) * there
-    kept = values.sign() if type(loss.reducer) is AvgNonZeroReducer else there
-    weight = kept * lifted / (right + wrong)
-    return values, weight, torch.where(beyond, kept * lifted / right, weight * share)
+def _values(loss: Any, wrong: Tensor, right: Tensor, peaks: Tensor) -> tuple[Tensor, Tensor]:
+    """The values of rows with these sums, and LIFT times their derivatives.
+
+    wrong: log-sum-exp over the wrong ones. right: sums of exponentials off the peaks, 0 of none.
+    """
+    excess = torch.where(right == 0, -FAR, wrong - (right.double().log() + peaks)).to(right.dtype)
+    values = softplus(excess)
+    kept = values.sign() if type(loss.reducer) is AvgNonZeroReducer else 1.0
+    return values, ordinary(excess.sigmoid_()).mul_(kept * LIFT)

@@ -1,64 +1,137 @@
 """Softmax losses in blocks, on cosines: the sums over all columns, then the positives' band, then the pulls.
 
-The exponentials are taken off one constant, the largest that they can be, so that the matrix stays symmetric:
-one block serves its rows and its columns. That is safe while logits span no more than `SPAN`. Up to `STORED`
-rows the exponentials are kept for the pulls, above they are computed again, in memory linear in the batch.
+The exponentials are taken off what keeps the matrix symmetric, so that one block serves its rows and its
+columns. Where logits span no more than `SPAN` that is a constant. Steeper ones are measured first: off half
+the largest logit of their row and half that of their column no exponent is above 0, and as long as those of
+all rows are near enough to each other a row's own largest is an ordinary number. Up to `STORED` rows the
+exponentials are kept for the pulls, above they are computed again, in memory linear in the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels.blocks import FAR
 from losslib.kernels.positives import Positives
 from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
+from losslib.kernels.steep import LIFT
 
 SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single precision, and quick
+REACH = 512.0  # span of logits above which their rows are seldom near enough to each other
 STORED = 4096
 _WIDE = 4096  # columns of a tile
+_LEAST = {torch.float32: -60.0, torch.float64: -120.0}  # exponents of measured logits
+_NEAR = 1.2  # between the largest of the rows, as a part of that: an entry at the end is nothing in its row
+_NOTHING = 1e-34  # weights that would pull by subnormal numbers
 
-Exponentials = Callable[[Tensor, Tensor, Tensor], Tensor | None]
+
+class UnevenError(Exception):
+    """The largest logits of the rows are too far apart for blocks that serve rows and columns."""
 
 
 class Softmax:
     """Sums of exponentials over the negatives of each row, or over all other rows, and what they pull.
 
-    of: fills its last argument (b, w) with exponentials, of rows (b, D) and columns (D, w), and returns what
-        they are multiplied by after being summed.
+    scale: of the similarities in the logits.
+    less: what is taken off all logits; once they are measured a number for each row, (N,).
+    span: how far apart the logits may be.
     with_positives: whether the sums are over all other rows.
     """
 
-    def __init__(self, loss: Any, x: Tensor, batch: Batch, of: Exponentials, with_positives: bool) -> None:
+    def __init__(
+        self,
+        loss: Any,
+        x: Tensor,
+        batch: Batch,
+        scale: float,
+        less: float,
+        span: float,
+        with_positives: bool = False,
+    ) -> None:
         assert batch.labels is not None
         self.sorted = SortedRows(x, batch.labels, loss.distance)
-        self.rows, self.of, self.with_positives = self.sorted.rows.unit, of, with_positives
+        self.rows, self.with_positives = self.sorted.rows.unit, with_positives
+        self.scale, self.steep = scale, span > SPAN
+        self.lift = LIFT if self.steep else 1.0  # for what pulls are to be multiplied by
+        self.less: Tensor | float = less
         self.count = len(self.sorted)
         self.kept: list[Tensor] | None = [] if self.count <= STORED else None
+        if self.steep and self.kept is None:
+            raise UnevenError
         self.pulls = take(*self.rows.shape, dtype=x.dtype).zero_()
         self.block_rows = self.sorted.block_rows if self.kept is not None else 256
         self._spare: Tensor | None = None
         self._sums: Tensor | None = None
         self.buffer = take(self.block_rows * min(self.count, _WIDE), dtype=x.dtype)
 
+    def _values(self, rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
+        """What logits and slopes of rows (b, D) and columns (D, w) come from, (b, w)."""
+        return torch.mm(rows * self.scale, columns, out=out)
+
+    def _logits(self, values: Tensor, less: float) -> Tensor:
+        """The logits less a number, in the values' place or, if these are needed again, the spare buffer."""
+        return values.sub_(less) if less else values
+
+    def _slopes(self, values: Tensor, share: Tensor) -> Tensor:
+        """The exponentials times the derivative of the logits but for a constant; in the values' place."""
+        return share
+
     def sums(self, wanted: bool) -> Tensor:
-        """The sum of the exponentials of each row, (N,)."""
+        """The sum of the exponentials of each row, (N,), which are off `less`."""
         totals = self.rows.new_zeros(self.count)
-        if not wanted:
+        if self.steep:
+            self._measure()
+        elif not wanted:
             self.kept = None  # nothing is pulled
+        for place, (block, first, last) in enumerate(self._tiles()):
+            values = self._tile(block, first, last, place)
+            share = self._exponentials(values, block, first, last)
+            self._add(totals, share, block, first, last)
+            values = self._slopes(values, share)
+            if self.kept is not None and not self.steep:
+                self.kept.append(values)
+        return totals.div_(self.roots) if self.steep else totals
+
+    def _add(self, totals: Tensor, share: Tensor, block: Block, first: int, last: int) -> None:
+        """Add a tile's exponentials to the sums of its rows and columns."""
+        beyond = max(block.stop - first, 0)
+        own, others = totals[block.start : block.stop], totals[first + beyond : last]
+        if not self.steep:
+            own.add_(share.sum(1))
+            others.add_(share[:, beyond:].sum(0))
+            return
+        own.addmv_(share, self.roots[first:last])
+        others.addmv_(share[:, beyond:].t(), self.roots[block.start : block.stop])
+
+    def _measure(self) -> None:
+        """Keep all tiles, and find the largest logit of each row. Raises UnevenError."""
+        assert self.kept is not None
+        largest = self.rows.new_full((self.count,), -FAR)
         for block, first, last in self._tiles():
-            tile, after = self._exponentials(block, first, last, self.kept is not None)
-            totals[block.start : block.stop].add_(tile.sum(1))
+            values = self._tile(block, first, last)
+            self.kept.append(values)
+            logits = self._logits(values, 0.0)
+            self._put(-FAR, logits, block, first)
             beyond = max(block.stop - first, 0)
-            if last > first + beyond:
-                totals[first + beyond : last].add_(tile[:, beyond:].sum(0))
-            if self.kept is not None:
-                self.kept.append(tile if after is None else tile.mul_(after))
-        return totals
+            for part, most in (
+                (largest[block.start : block.stop], logits.amax(1)),
+                (largest[first + beyond : last], logits[:, beyond:].amax(0)),
+            ):
+                torch.maximum(part, most, out=part)
+        some = largest > -FAR / 2
+        low, high = torch.where(some, largest, FAR).amin().item(), largest.amax().item()
+        if high - low > -_LEAST[self.rows.dtype] * _NEAR:
+            raise UnevenError
+        middle = (low + high) / 2 if low < FAR else 0.0
+        self.less = torch.where(some, largest, middle)
+        self.halves = self.less / 2
+        self.roots = (self.halves - middle / 2).exp_()  # of what rows are larger by than the middle
 
     def spare(self, rows: int, columns: int) -> Tensor:
         """A buffer of this size, the same at every call."""
@@ -69,15 +142,24 @@ class Softmax:
         return self._spare[: rows * columns].view(rows, columns)
 
     def pull(self, coefficient: Tensor) -> None:
-        """Add the pulls of sum over j of E_ij (a_i + a_j) x_j, with a coefficient (N,) for each row."""
+        """Add the pulls of sum over j of E_ij (a_i + a_j) x_j, with a coefficient (N,) for each row.
+
+        E off the `less` of a_i's row in its place, of a_j's in the other.
+        """
+        if self.steep:
+            coefficient = coefficient / self.roots
         for place, (block, first, last) in enumerate(self._tiles()):
-            if self.kept is not None:
-                tile = self.kept[place]
+            values = self._tile(block, first, last, place)
+            if self.kept is None:
+                values = self._slopes(values, self._exponentials(values, block, first, last))
+            own, others = coefficient[block.start : block.stop].unsqueeze(1), coefficient[first:last]
+            weight = self.spare(*values.shape)
+            if self.steep:
+                torch.mul(own, self.roots[first:last], out=weight)
+                weight.addcmul_(self.roots[block.start : block.stop].unsqueeze(1), others).mul_(values)
+                torch.ops.aten.hardshrink.out(weight, _NOTHING, out=weight)
             else:
-                tile, after = self._exponentials(block, first, last, False)
-                tile = tile if after is None else tile.mul_(after)
-            own = coefficient[block.start : block.stop].unsqueeze(1)
-            weight = torch.add(own, coefficient[first:last], out=self.spare(*tile.shape)).mul_(tile)
+                torch.add(own, others, out=weight).mul_(values)
             self.pulls[block.start : block.stop].addmm_(weight, self.rows[first:last])
             beyond = max(block.stop - first, 0)
             if last > first + beyond:
@@ -92,20 +174,31 @@ class Softmax:
                 # the block's own columns must not be cut in two
                 yield block, first, min(first + _WIDE, count)
 
-    def _exponentials(self, block: Block, first: int, last: int, keep: bool) -> tuple[Tensor, Tensor | None]:
-        own, others = self.rows[block.start : block.stop], self.rows[first:last]
+    def _tile(self, block: Block, first: int, last: int, place: int | None = None) -> Tensor:
+        """The kept tile of this place, or the values of a new one."""
+        if self.kept is not None and place is not None and place < len(self.kept):
+            return self.kept[place]
         height, width = block.stop - block.start, last - first
-        if keep:
-            tile = take(height, width, dtype=self.rows.dtype)
+        if self.kept is not None:
+            out = take(height, width, dtype=self.rows.dtype)
         else:
-            tile = self.buffer[: height * width].view(height, width)
-        after = self.of(own, others.t(), tile)
-        if self.with_positives:
-            if first == block.start:
-                tile.fill_diagonal_(0)  # which lies at the left
-        else:
-            self.sorted.put(0.0, tile, block, first)
-        return tile, after
+            out = self.buffer[: height * width].view(height, width)
+        return self._values(self.rows[block.start : block.stop], self.rows[first:last].t(), out)
+
+    def _exponentials(self, values: Tensor, block: Block, first: int, last: int) -> Tensor:
+        logits = self._logits(values, 0.0 if isinstance(self.less, Tensor) else self.less)
+        if self.steep:
+            logits.sub_(self.halves[block.start : block.stop].unsqueeze(1)).sub_(self.halves[first:last])
+            logits.clamp_(_LEAST[logits.dtype], 0.0)
+        self._put(0.0, logits.exp_(), block, first)
+        return logits
+
+    def _put(self, number: float, values: Tensor, block: Block, first: int) -> None:
+        """Put a number where a row and a column have no part in the sums."""
+        if not self.with_positives:
+            self.sorted.put(number, values, block, first)
+        elif first == block.start:
+            values.fill_diagonal_(number)  # which lies at the left
 
     def positives(self) -> Iterator[Positives]:
         """The positive pairs, some classes at a time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -9,30 +10,28 @@ from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels import reduce
-from losslib.kernels.blocked_softmax import SPAN, Exponentials, Softmax
+from losslib.kernels.blocked_softmax import SPAN, Softmax
+from losslib.kernels.blocks import FAR
 from losslib.kernels.function import Found
 from losslib.kernels.scratch import lease, take
+from losslib.kernels.steep import LEAST, ordinary
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 from losslib.softmax import softplus
 
 
-def scaled(scale: float, shift: float) -> Exponentials:
-    """exp(scale * s - shift) of similarities s."""
-
-    def of(rows: Tensor, columns: Tensor, out: Tensor) -> None:
-        torch.mm(rows * scale, columns, out=out).sub_(shift).exp_()
-
-    return of
+def off_one(loss: Any, x: Tensor, batch: Batch, scale: float, with_positives: bool = False) -> Softmax:
+    """The sums of scaled cosines, off the largest that they can be."""
+    return Softmax(loss, x, batch, scale, scale, 2 * scale, with_positives)
 
 
 def sup_con(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """SupConLoss."""
     scale = 1 / loss.temperature
-    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=True)
+    softmax = off_one(loss, x, batch, scale, with_positives=True)
     totals, others = softmax.sums(wanted), softmax.sorted.sizes - 1
     present = (others > 0).to(x.dtype)
     mean = softmax.positives_sum() * scale / others.clamp_min(1)
-    values = (totals.double().log() + scale - mean).to(x.dtype)
+    values = (totals.double().log() + softmax.less - mean).to(x.dtype)
     values = torch.where(present > 0, values, 0.0)
     value, weight = reduce.rows(loss.reducer, values, present)
     if not wanted:
@@ -46,11 +45,11 @@ def sup_con(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
 def decoupled(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """DecoupledContrastiveLoss without sigma."""
     scale = 1 / loss.temperature
-    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=False)
+    softmax = off_one(loss, x, batch, scale)
     totals, positives = softmax.sums(wanted), softmax.sorted.sizes - 1
     some = (softmax.sorted.sizes < len(x)).to(x.dtype)
     positives = positives * some
-    push = torch.where(some > 0, totals.double().log() + scale, 0.0)
+    push = torch.where(some > 0, totals.double().log() + softmax.less, 0.0)
     total = (push * positives).sum() - scale * (softmax.positives_sum() * some).sum()
     number = 1.0 if type(loss.reducer) is SumReducer else max(float(positives.double().sum()), 1.0)
     value = (total / number).to(x.dtype)
@@ -65,9 +64,9 @@ def decoupled(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
 def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """NTXentLoss."""
     scale = 1 / loss.temperature
-    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=False)
+    softmax = off_one(loss, x, batch, scale)
     totals = softmax.sums(wanted)
-    negatives = totals.log() + scale  # -inf without negatives: a term of 0
+    negatives = totals.log() + softmax.less  # -inf without negatives: a term of 0
     chances, total, above = torch.zeros_like(totals), 0.0, 0.0
     for some in softmax.positives():
         with lease():  # of what these need
@@ -78,7 +77,7 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
             if _above(loss):
                 above += float(torch.count_nonzero(values))
             if wanted:
-                chance = excess.sigmoid_().mul_(mask)
+                chance = ordinary(excess.sigmoid_()).mul_(mask * softmax.lift)
                 some.add(chances, chance.sum(2))
                 softmax.pull_pairs(some, chance.neg_())
     number = float(sum(count * (count - 1) for count in softmax.sorted.counts))
@@ -87,47 +86,74 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     if not wanted:
         return Found(value)
     softmax.pull(chances / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    return Found(value, softmax.gradient(each * scale))
+    return Found(value, softmax.gradient(each * scale / softmax.lift))
+
+
+def multi_similarity_span(loss: Any) -> float:
+    """How far the logits of the negatives reach to either side, and a sum of their exponentials."""
+    span: float = loss.beta * (1 + abs(loss.base)) + 10
+    return span
 
 
 def multi_similarity(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """MultiSimilarityLoss."""
     alpha, beta, base = loss.alpha, loss.beta, loss.base
-    softmax = Softmax(loss, x, batch, scaled(beta, beta * base), with_positives=False)
+    softmax = Softmax(loss, x, batch, beta, beta * base, multi_similarity_span(loss))
     totals = softmax.sums(wanted)
-    sums = torch.zeros_like(totals)
+    push = totals.log() + (softmax.less - beta * base)
+    pulls, largest = torch.zeros_like(totals), torch.zeros(())
+    steep = 2 * alpha * (1 + abs(base)) > SPAN
     for some in softmax.positives():
         with lease():  # of what these need
-            near = some.products(softmax.rows, -alpha, alpha * base).exp_()
-            here = near.mul_(some.mask(near)).sum(2)
-            some.add(sums, here)
+            near = some.products(softmax.rows, -alpha, alpha * base)
+            mask = some.mask(near)
+            if steep:
+                largest = near.add_(mask - 1, alpha=FAR).amax(2, keepdim=True)
+                near.sub_(largest).clamp_min_(LEAST)
+            sums = near.exp_().mul_(mask).sum(2, keepdim=True)
+            pull = sums.log().add_(largest)  # -inf of a place that is no row
+            some.add(pulls, softplus(pull).squeeze(2))
             if wanted:
-                softmax.pull_pairs(some, near.div_((-1 - here).unsqueeze(2)))
-    values = sums.log1p_().div_(alpha).add_(totals.log1p() / beta)
+                weight = ordinary(pull.sigmoid_()).div_(sums.clamp_min_(1e-37))
+                softmax.pull_pairs(some, near.mul_(weight.mul_(-softmax.lift)))
+    values = pulls.div_(alpha).add_(softplus(push) / beta)
     above = float(torch.count_nonzero(values))
     each = reduce.each(loss.reducer, len(x), above)  # of two rows or more each has a pair
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
-    softmax.pull(1 / (1 + totals))
-    return Found(value, softmax.gradient(each))
+    softmax.pull(ordinary(push.sigmoid_()).mul_(softmax.lift) / totals.clamp_min(torch.finfo(x.dtype).tiny))
+    return Found(value, softmax.gradient(each / softmax.lift))
+
+
+def circle_span(loss: Any) -> float:
+    """How far apart the logits of the negatives may be."""
+    span: float = loss.gamma * (1 if loss.margin < 1 else (1 + loss.margin) ** 2)
+    return span
+
+
+class _Circles(Softmax):
+    """With w = max(s, -m) the logits are gamma (w^2 - m^2), weighted by w + m; values are sqrt(gamma) w."""
+
+    margin: float
+
+    def _values(self, rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
+        return super()._values(rows, columns, out).clamp_min_(-self.scale * self.margin)
+
+    def _logits(self, values: Tensor, less: float) -> Tensor:
+        return torch.addcmul(values.new_full((1,), -less), values, values, out=self.spare(*values.shape))
+
+    def _slopes(self, values: Tensor, share: Tensor) -> Tensor:
+        return values.add_(self.scale * self.margin).mul_(share)
 
 
 def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """CircleLoss, the weights of the pairs taken as constants."""
     m, gamma = loss.margin, loss.gamma
-    shift = gamma * (1 - m * m)
-
-    def exponentials(rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
-        # with w = max(s, -m) the logits are gamma (w^2 - m^2), weighted by w + m
-        within = softmax.spare(*out.shape)
-        torch.mm(rows, columns, out=within).clamp_min_(-m)
-        torch.addcmul(out.new_full((1,), -gamma), within, within, value=gamma, out=out).exp_()
-        return within.add_(m)
-
-    softmax = Softmax(loss, x, batch, exponentials, with_positives=False)
+    softmax = _Circles(loss, x, batch, math.sqrt(gamma), gamma, circle_span(loss))
+    softmax.margin = m
     totals = softmax.sums(wanted)
-    push = totals.log() + shift
+    push = totals.log() + (softmax.less - gamma * m * m)
     both = ((softmax.sorted.sizes > 1) & (softmax.sorted.sizes < len(x))).to(x.dtype)
     push = torch.where(both > 0, push, 0.0)
     chances, values = torch.zeros_like(totals), torch.zeros_like(totals)
@@ -146,7 +172,9 @@ def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
             here = softplus(both_here).mul_(there)
             some.add(values, here)
             if wanted:
-                chance = both_here.sigmoid_().mul_(here.sign() if _above(loss) else there)
+                chance = ordinary(both_here.sigmoid_()).mul_(
+                    (here.sign() if _above(loss) else there) * softmax.lift
+                )
                 some.add(chances, chance)
                 weight = (chance / sums.clamp_min_(1e-37)).neg_().unsqueeze(2)
                 softmax.pull_pairs(some, share.mul_(apart.add_(m)).mul_(weight))
@@ -154,8 +182,8 @@ def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
-    softmax.pull(chances / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    return Found(value, softmax.gradient(each * gamma))
+    softmax.pull(chances / (totals * softmax.scale).clamp_min(torch.finfo(x.dtype).tiny))
+    return Found(value, softmax.gradient(each * gamma / softmax.lift))
 
 
 def _above(loss: Any) -> bool:

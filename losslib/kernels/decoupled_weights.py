@@ -10,8 +10,7 @@ from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels import reduce
-from losslib.kernels.blocked_softmax import Softmax
-from losslib.kernels.blocked_softmax_losses import decoupled, scaled
+from losslib.kernels.blocked_softmax_losses import decoupled, off_one
 from losslib.kernels.function import Found
 from losslib.kernels.row_blocks import FAR
 from losslib.kernels.scratch import lease
@@ -59,7 +58,7 @@ def blocked(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     if loss.sigma is None:
         return decoupled(loss, x, batch, wanted)
     scale = 1 / loss.temperature
-    softmax = Softmax(loss, x, batch, scaled(scale, scale), with_positives=False)
+    softmax = off_one(loss, x, batch, scale)
     totals, sizes = softmax.sums(wanted), softmax.sorted.sizes
     kept = (sizes < len(x)).to(x.dtype)
     weights, pulled = Weights(loss), 0.0
@@ -75,7 +74,7 @@ def blocked(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
             if wanted:
                 softmax.pull_pairs(some, slope.mul_(-1 / scale))
     positives = (sizes - 1) * kept
-    push = torch.where(kept > 0, totals.double().log() + scale, 0.0)
+    push = torch.where(kept > 0, totals.double().log() + softmax.less, 0.0)
     each = reduce.each(loss.reducer, float(positives.double().sum()), 0.0)
     value = x.new_tensor((float((push * positives).sum()) - pulled) * each)
     if not wanted:

@@ -28,7 +28,7 @@ from losslib.kernels import (
     reduce,
     triplets_by_rows,
 )
-from losslib.kernels.blocked_softmax import SPAN
+from losslib.kernels.blocked_softmax import REACH
 from losslib.reducers import AvgNonZeroReducer, DivisorReducer
 
 _LARGEST_SCALE = 1e6  # of logits: beyond it a masked entry's filler would be no longer far away
@@ -142,16 +142,18 @@ def _one_boundary(loss: Any) -> str:
 
 
 def _bounded(span: Callable[[Any], float]) -> Callable[[Any], str]:
-    """The check of blocks that take exponentials off a constant: logits may span no more than SPAN."""
+    """The check of blocks that serve rows and columns: logits may span no more than REACH."""
 
     def unblocked(loss: Any) -> str:
         if not loss.distance.is_inverted:
             return "softmax losses in blocks take cosines"
-        if span(loss) > SPAN:
-            return f"its logits span {span(loss):.3g}, more than {SPAN:g}"
-        return ""
+        return _beyond_reach(span(loss))
 
     return unblocked
+
+
+def _beyond_reach(span: float) -> str:
+    return f"its logits span {span:.3g}, more than {REACH:g}" if span > REACH else ""
 
 
 def _nca(loss: Any) -> str:
@@ -159,8 +161,7 @@ def _nca(loss: Any) -> str:
         return _bounded(lambda loss: 2 * loss.softmax_scale)(loss)
     if loss.distance.power != 2:
         return "blocks take cosines and squared distances"
-    span = 4 * loss.softmax_scale
-    return "" if span <= SPAN else f"its logits span {span:.3g}, more than {SPAN:g}"
+    return _beyond_reach(4 * loss.softmax_scale)
 
 
 def _by_temperature(loss: Any) -> float:
@@ -168,17 +169,10 @@ def _by_temperature(loss: Any) -> float:
     return span
 
 
-def _multi_similarity(loss: Any) -> float:
-    reach = 1 + abs(loss.base)
-    span: float = max(loss.alpha, loss.beta) * reach + 10  # and a sum of exponentials
-    return span
-
-
 def _circle(loss: Any) -> float:
     if loss.margin < 0:  # whose logits are no differences of squares
         return math.inf
-    span: float = loss.gamma * (1 if loss.margin < 1 else (1 + loss.margin) ** 2)
-    return span
+    return blocked_softmax_losses.circle_span(loss)
 
 
 def kernels() -> dict[type, Kernel]:
@@ -243,7 +237,7 @@ def _table() -> dict[type, Kernel]:
             softmax.multi_similarity,
             _softmax("alpha", "beta"),
             in_blocks.multi_similarity,
-            _bounded(_multi_similarity),
+            _bounded(in_blocks.multi_similarity_span),
             by_rows=by_rows.multi_similarity,
         ),
         losses.CircleLoss: Kernel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels import plain
+from losslib.kernels.blocked_softmax import UnevenError
 from losslib.kernels.choice import Situation, chosen
 from losslib.kernels.forms import Kernel, kernels
 from losslib.kernels.function import Found, Inputs, apply
@@ -47,14 +49,15 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
             return found(given)
 
     def found(given: Inputs) -> Found:
-        if form == "rows":
+        if form == "blocked":
+            assert kernel.blocked is not None
+            with suppress(UnevenError):
+                blocked: Found = kernel.blocked(loss, given.embeddings, batch, any(needs))
+                return blocked
+        if form in LINEAR:
             assert kernel.by_rows is not None
             by_rows: Found = kernel.by_rows(loss, given, batch, needs)
             return by_rows
-        if form == "blocked":
-            assert kernel.blocked is not None
-            blocked: Found = kernel.blocked(loss, given.embeddings, batch, any(needs))
-            return blocked
         return _dense(loss, kernel, given, batch, needs)
 
     def again(given: Inputs) -> Tensor:

@@ -271,7 +271,7 @@ def test_steep_options_in_symmetric_blocks(
             torch.testing.assert_close(exact, call(loss, x, y), rtol=1e-10, atol=1e-12)
         single = call(loss, x.float(), y)
         assert single[0].item() == pytest.approx(exact[0].item(), rel=1e-5)
-        assert (single[1] - exact[1]).norm() <= 1e-4 * exact[1].norm()
+        assert (single[1] - exact[1]).norm() <= 1e-4 * exact[1].norm() + 1e-24
 
 
 def test_rows_too_far_apart_for_symmetric_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
