@@ -36,6 +36,7 @@ def _numeric(function: Callable[[], Tensor], at: Tensor, entries: list[int]) -> 
 @check(
     "finite differences",
     "a gradient that is not the derivative of the value trains towards something other than the loss shown",
+    slopes=True,
 )
 def finite_differences(subject: Subject) -> Finding:
     """Central differences by every coordinate, by references and by the loss's parameters."""
@@ -78,7 +79,9 @@ def _against_differences(subject: Subject, seed: int) -> tuple[float, str, list[
     return error, where, [name for name, _ in errors]
 
 
-@check("double backward", "gradient penalties and second-order methods differentiate the gradient")
+@check(
+    "double backward", "gradient penalties and second-order methods differentiate the gradient", slopes=True
+)
 def double_backward(subject: Subject) -> Finding:
     """The gradient's derivative in one direction against differences of the gradient."""
     if subject.samples:

@@ -49,7 +49,11 @@ def _refused(subject: Subject, call: Callable[[], Any], what: str) -> None:
         raise NotApplicable(f"refuses {what}: {error}") from error
 
 
-@check("reference set", "a reference that is ignored makes memory banks and two-view training silently wrong")
+@check(
+    "reference set",
+    "a reference that is ignored makes memory banks and two-view training silently wrong",
+    slopes=True,
+)
 def reference_set(subject: Subject) -> Finding:
     """Gradient reaches the reference, its rows count as others only, and copies equal the same object."""
     subject.needs("ref_emb", "ref_labels")

@@ -166,6 +166,7 @@ def temperature(subject: Subject) -> Finding:
 @check(
     "pair weights",
     "the weight of a pair is the pull or push it gets: with the wrong sign it does the opposite",
+    slopes=True,
 )
 def pair_weights(subject: Subject) -> Finding:
     """Positive distances get weights >= 0, negative ones <= 0 (turned for similarities), all others 0."""

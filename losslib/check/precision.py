@@ -22,7 +22,7 @@ def _fixed(subject: Subject) -> None:
         raise NotApplicable("the loss draws its triplets at random")
 
 
-@check("float64", "a value computed through float32 is useless for checking anything else")
+@check("float64", "a value computed through float32 is useless for checking anything else", slopes=True)
 def float64_stays(subject: Subject) -> Finding:
     """float64 in, float64 out, and float32 within its own rounding of it."""
     _fixed(subject)
@@ -81,7 +81,9 @@ def half_precision(subject: Subject) -> Finding:
     return _half(subject, autocast=False)
 
 
-@check("autocast", "autocast turns the matrix product inside a loss into bfloat16 without a word")
+@check(
+    "autocast", "autocast turns the matrix product inside a loss into bfloat16 without a word", slopes=True
+)
 def autocast(subject: Subject) -> Finding:
     """float32 rows inside a CPU autocast region against float64."""
     return _half(subject, autocast=True)

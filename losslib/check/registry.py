@@ -26,26 +26,30 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckFunction:
-    """A check with its name and the reason for it."""
+    """A check with its name, the reason for it, and whether it looks at gradients."""
 
     name: str
     why: str
     run: Callable[[Subject], Finding]
+    slopes: bool = False
 
 
 CHECKS: dict[str, CheckFunction] = {}
 
 
-def check(name: str, why: str) -> Callable[[Callable[[Subject], Finding]], Callable[[Subject], Finding]]:
+def check(
+    name: str, why: str, slopes: bool = False
+) -> Callable[[Callable[[Subject], Finding]], Callable[[Subject], Finding]]:
     """Decorator that adds a check to every audit.
 
     Args:
         name: short name, unique.
         why: one sentence on what goes wrong in training where the property does not hold.
+        slopes: whether it looks at gradients, and so says nothing where there are none.
     """
 
     def register(function: Callable[[Subject], Finding]) -> Callable[[Subject], Finding]:
-        CHECKS[name] = CheckFunction(name, why, function)
+        CHECKS[name] = CheckFunction(name, why, function, slopes)
         return function
 
     return register

@@ -94,6 +94,8 @@ def _run(function: CheckFunction, subject: Subject) -> Check:
     torch.manual_seed(subject.seed)
     try:
         found = function.run(subject)
+        if function.slopes and not found.holds:
+            subject.needs_slopes()
     except NotApplicable as reason:
         return Check(function.name, SKIPPED, "", str(reason), "", function.why)
     except Exception as error:

@@ -14,6 +14,7 @@ from losslib.check.registry import NotApplicable
 from losslib.errors import ParameterError
 
 ROWS_A_CLASS = 4
+NO_LENGTH = 1e-6  # a value that changes by less, relative to itself, does not see lengths
 INPUTS = ("embeddings", "labels", "indices_tuple", "ref_emb", "ref_labels")
 
 
@@ -83,6 +84,19 @@ class Subject:
         """Raises NotApplicable where the loss knows one class only."""
         if self.num_classes < 2:
             raise NotApplicable("needs two classes")
+
+    def needs_slopes(self) -> None:
+        """Raises NotApplicable where rows of one number may have any length, as where they are normalised."""
+        if self.embedding_size > 1:
+            return
+        embeddings, labels = self.batch()
+        lengths = torch.arange(1.0, len(embeddings) + 1, dtype=embeddings.dtype)[:, None]
+        stretched = self.value(embeddings * lengths, labels)
+        if relative_error(stretched, self.value(embeddings, labels), floor=NO_LENGTH) < NO_LENGTH:
+            raise NotApplicable(
+                "at embedding size 1 the loss sees no lengths (normalised, an embedding is 1 or -1), so there "
+                "is no gradient, and only rounding would be compared"
+            )
 
     def needs_labels(self) -> None:
         """Raises NotApplicable where the loss compares two views and takes no labels."""

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from losslib.check import Report, audit, checks
+from losslib.distances import LpDistance
 from losslib.errors import ParameterError
+from losslib.losses import ContrastiveLoss
 from tests.losslib import plain_losses as plain
 from tests.losslib import wrong_losses as wrong
 
@@ -98,6 +100,26 @@ def test_a_parameter_that_is_held_fixed_need_not_learn() -> None:
 
     report = audit(Fixed(), only=["finite differences", "parameters"])
     assert [check.status for check in report.checks] == ["passed", "skipped"]
+
+
+class ReferenceDetached(ContrastiveLoss):
+    def forward(self, embeddings, labels=None, indices_tuple=None, ref_emb=None, ref_labels=None):  # type: ignore[no-untyped-def]
+        ref_emb = None if ref_emb is None else ref_emb.detach()
+        return super().forward(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+
+
+@pytest.mark.parametrize(("normalised", "status"), [(True, "skipped"), (False, "failed")])
+def test_at_size_1_a_normalised_embedding_is_a_sign_and_has_no_gradient(
+    normalised: bool, status: str
+) -> None:
+    distance = LpDistance(normalize_embeddings=normalised)
+    right = audit(ContrastiveLoss(distance=distance), embedding_size=1)
+    assert right.passed
+    wrong_one = ReferenceDetached(distance=distance)
+    [found] = audit(wrong_one, embedding_size=1, only=["reference set"]).checks
+    assert found.status == status
+    assert ("normalised, an embedding is 1 or -1" in found.got) == normalised
+    assert audit(wrong_one, only=["reference set"]).checks[0].status == "failed"
 
 
 @pytest.mark.parametrize("given", [{"embedding_size": 0}, {"num_classes": -1}])
