@@ -8,7 +8,7 @@ import streamlit as st
 
 TARGET, VIEW, ONCE = "focus target", "focus view", "focus once"
 # It takes no room, and is no gap between two others.
-STYLE = "[class*='st-key-focus'] { position: absolute; }"
+STYLE = "[class*='st-key-focus'] { position: absolute; width: 0; }"
 
 _FILES = [Path(__file__).with_name(name) for name in ("scrolling.js", "focus.js")]
 _COMPONENT = st.components.v2.component(

@@ -36,6 +36,7 @@ STYLE = """
 .stCode .token:is(.number, .boolean, .string) { color: light-dark(#9a4a00, #f5b26b) !important; }
 .st-key-undo kbd, .st-key-redo kbd { display: none !important; }
 kbd { color: inherit !important; opacity: 0.8 !important; }
+.stDataFrame { max-width: 100%; }
 .katex-display { overflow: auto hidden; padding: 0.5rem 4px; }
 .katex-display > .katex { white-space: normal; }
 [data-scrolls]::after {

@@ -94,8 +94,8 @@ class Subject:
         stretched = self.value(embeddings * lengths, labels)
         if relative_error(stretched, self.value(embeddings, labels), floor=NO_LENGTH) < NO_LENGTH:
             raise NotApplicable(
-                "at embedding size 1 the loss sees no lengths (normalised, an embedding is 1 or -1), so there "
-                "is no gradient, and only rounding would be compared"
+                "at embedding size 1 the loss sees no lengths (normalised, an embedding is 1 or -1), so "
+                "there is no gradient, and only rounding would be compared"
             )
 
     def needs_labels(self) -> None:

@@ -42,6 +42,14 @@ def test_drop_files_look_and_train(tab, files):
     )
     page.wait_for_function("document.querySelectorAll('.js-plotly-plot .barlayer path').length > 20")
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    page.get_by_text("What was understood").click()
+    page.get_by_test_id("stDataFrame").first.wait_for()
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.wait_for_function(  # also of a table that was made wide and is folded away
+        "[...document.querySelectorAll('.stDataFrame, .st-key-focus *')]"
+        ".every(one => one.getBoundingClientRect().right <= 384)"
+    )
+    page.set_viewport_size({"width": 1280, "height": 900})
     page.get_by_role("link", name="Train a head on these vectors").click()
     panel = Panel(page)
     panel.wait_ready()
