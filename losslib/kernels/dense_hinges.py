@@ -71,9 +71,9 @@ def _hinge(loss: Any, v: Tensor, margin: float, sign: float) -> Tensor:
     return _shifted(v, margin, sign).clamp_min_(0)
 
 
-def _shifted(v: Tensor, by: float, sign: float) -> Tensor:
-    """by + sign * v."""
-    return torch.add(constant(by, v), v, alpha=sign, out=room(v))
+def _shifted(v: Tensor, by: float, sign: float, out: Tensor | None = None) -> Tensor:
+    """by + sign * v, in `out`."""
+    return torch.add(constant(by, v), v, alpha=sign, out=room(v) if out is None else out)
 
 
 def _orders(masks: Masks, inverted: bool) -> float:
@@ -129,7 +129,8 @@ def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     both = masks.symmetric and own.ndim == 1
     # both rows of a positive pair have as many negatives
     slope = near.mul_(negatives.unsqueeze(1))
-    slope.addcmul_(far, _both(positives, both), value=-0.5 if both else -1.0)
+    # in place of the mask, which nothing needs any more
+    slope.addcmul_(far, _both(positives, both, masks.positive), value=-0.5 if both else -1.0)
     slope, lifted = reduce.times_(slope, each * (sign * (2 if both else 1)))
     return Slopes(value, slope, by_boundary, both, lifted)
 
@@ -165,15 +166,10 @@ def _penalty(
     return (loss.nu * own.squeeze(-1) * times).sum(), by_boundary
 
 
-def _both(of_rows: Tensor, symmetric: bool) -> Tensor:
-    """A coefficient (B,) of each row as that of its entries, (B, 1), or of both orders of a pair, (B, B)."""
+def _both(of_rows: Tensor, symmetric: bool, out: Tensor) -> Tensor:
+    """A coefficient (B,) of each row as that of its entries, (B, 1), or in `out` of both orders of a pair."""
     column = of_rows.unsqueeze(1)
-    if not symmetric:
-        return column
-    if not leased():
-        return column + of_rows
-    count = of_rows.shape[0]
-    return torch.add(column, of_rows, out=take(count, count, dtype=of_rows.dtype))
+    return torch.add(column, of_rows, out=out) if symmetric else column
 
 
 def triplets(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:

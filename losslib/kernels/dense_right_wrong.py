@@ -8,8 +8,18 @@ from torch import Tensor
 
 from losslib.kernels import reduce
 from losslib.kernels.dense_hinges import Slopes, _both
-from losslib.kernels.dense_softmax import _FAR, _SPAN, _column, _exponentials, _highest, _scale, _sums
+from losslib.kernels.dense_softmax import (
+    _FAR,
+    _SPAN,
+    _column,
+    _exponentials,
+    _highest,
+    _scale,
+    _spare,
+    _sums,
+)
 from losslib.kernels.masks import Masks
+from losslib.kernels.scratch import room
 from losslib.kernels.steep import LIFT, ordinary
 from losslib.softmax import softplus
 
@@ -32,7 +42,7 @@ def nca(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     highest = _highest(loss, _scale(loss, scale))
     if highest is None:
         return _shifted(loss, v, masks, masks.positive, scale)
-    every = masks.keep_pairs_(_exponentials(v, _scale(loss, scale), highest - RAISED))
+    every = masks.keep_pairs_(_exponentials(v, _scale(loss, scale), highest - RAISED, _spare(loss, v)))
     return _raised(loss, every, masks, masks.positive, scale, own=False)
 
 
@@ -66,8 +76,9 @@ def _raised(loss: Any, every: Tensor, masks: Masks, right: Tensor, scale: float,
     share = of_far / of_near
     value, weight = reduce.rows(loss.reducer, share.log1p(), present)
     weight = of_near.add_(of_far).reciprocal_().mul_(weight * (_scale(loss, scale) * lift(own)))
-    far.mul_(_both(weight, masks.symmetric))
-    far.addcmul_(near, _both(share.mul_(weight), masks.symmetric), value=-1)
+    part = room(far)
+    far.mul_(_both(weight, masks.symmetric, part))
+    far.addcmul_(near, _both(share.mul_(weight), masks.symmetric, part), value=-1)
     return Slopes(value, far, both=masks.symmetric, lifted=lift(own))
 
 

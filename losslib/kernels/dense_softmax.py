@@ -62,9 +62,17 @@ def _scale(loss: Any, scale: float) -> float:
     return scale if loss.distance.is_inverted else -scale
 
 
-def _exponentials(v: Tensor, scale: float, less: float) -> Tensor:
-    """exp(scale * v - less)."""
-    return _shifted(v, -less, scale).exp_()
+def _exponentials(v: Tensor, scale: float, less: float, out: Tensor | None = None) -> Tensor:
+    """exp(scale * v - less), in `out`."""
+    return _shifted(v, -less, scale, out).exp_()
+
+
+def _spare(loss: Any, v: Tensor) -> Tensor:
+    """Where the last result made from the values may go: in their place, where nothing needs them any more.
+
+    The way back divides by distances to the power 1. What is used twice stays in the cache.
+    """
+    return v if loss.distance.is_inverted or loss.distance.power != 1 else room(v)
 
 
 def _column(weight: Number) -> Number:
@@ -98,7 +106,7 @@ def _or_one(sum_: Number) -> Number:
 def _times(mask: Tensor, weight: Number, masks: Masks) -> Tensor:
     """A mask of positives times a weight of each row, or of both rows of a pair."""
     if masks.symmetric and isinstance(weight, Tensor) and weight.ndim:
-        return mask * _both(weight, True)
+        return _both(weight, True, room(mask)).mul_(mask)
     return mask * (_column(weight) * (2 if masks.symmetric else 1))
 
 
@@ -107,7 +115,8 @@ def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     scale = _scale(loss, 1 / loss.temperature)
     highest, present = _highest(loss, scale), masks.has_positives
     counts = masks.positives if present is None else masks.positives.clamp_min(1)
-    pull = torch.mul(v, masks.positive, out=room(v)).sum(1)
+    part = room(v)
+    pull = torch.mul(v, masks.positive, out=part).sum(1)
     if highest is None:
         everything, share, _ = _sums(v * scale, masks.positive + masks.negative, None)
         values = torch.addcdiv(everything.squeeze(1), pull, counts, value=-scale)
@@ -115,12 +124,12 @@ def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
         weight = weight * scale
         slope = share.mul_(_column(weight)).sub_(masks.positive * _column(weight / counts))
         return Slopes(value, slope)
-    share = masks.keep_pairs_(_exponentials(v, scale, highest))
+    share = masks.keep_pairs_(_exponentials(v, scale, highest, _spare(loss, v)))
     sums = share.sum(1) if present is None else _sum_or_one(share)
     values = sums.log().addcdiv_(pull, counts, value=-scale).add_(highest)
     value, weight = reduce.rows(loss.reducer, values, present)
     weight, lifted = _lifted(weight, scale)
-    share.mul_(_both(_over(weight, sums), masks.symmetric))
+    share.mul_(_both(_over(weight, sums), masks.symmetric, part))
     if isinstance(weight, Tensor) or not masks.symmetric:
         share.sub_(_times(masks.positive, _over(weight, counts), masks))
     else:  # both rows of a positive pair have as many positives
@@ -134,7 +143,7 @@ def nt_xent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     highest, some = _highest(loss, scale), masks.has_negatives
     if highest is None or abs(scale) * (loss.distance.bounds()[1] - loss.distance.bounds()[0]) > _UNSHIFTED:
         return _nt_xent_shifted(loss, v * scale, masks, scale)
-    every = _exponentials(v, scale, highest)
+    every = _exponentials(v, scale, highest, _spare(loss, v))
     share = masks.keep_negatives(every, out=room(v))
     sums, positive = share.sum(1), masks.positive
     column, part = sums.unsqueeze(1), room(v)
@@ -143,7 +152,7 @@ def nt_xent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     each = reduce.share(loss.reducer, masks.positives if some is None else masks.positives * some, values)
     # off the sums of exponentials of an anchor and of its negatives, which the chance of a negative is over
     over = torch.div(positive, torch.add(every, column, out=part), out=part)
-    slope = share.mul_(_both(over.sum(1), masks.symmetric)).addcmul_(over, column, value=-1)
+    slope = share.mul_(_both(over.sum(1), masks.symmetric, room(v))).addcmul_(over, column, value=-1)
     if masks.symmetric:  # and in the other order
         over = torch.div(positive, every.add_(sums), out=every)
         slope.addcmul_(over, sums, value=-1)
@@ -170,12 +179,12 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     each = reduce.share(loss.reducer, anchors, kept)
     if highest is None or (loss.sigma is not None and _highest(loss, _scale(loss, 1 / loss.sigma)) is None):
         return _decoupled_shifted(loss, v, masks, kept, anchors, each)
-    share = masks.keep_negatives_(_exponentials(v, scale, highest))
+    part = torch.mul(v, kept, out=room(v))
+    pull, kept = (total(part), kept) if loss.sigma is None else _weighted_pull(loss, v, masks, part, kept)
+    share = masks.keep_negatives_(_exponentials(v, scale, highest, _spare(loss, v)))
     sums = share.sum(1) if some is None else _sum_or_one(share)
-    pulled = torch.mul(v, kept, out=room(v))
-    pull, kept = (total(pulled), kept) if loss.sigma is None else _weighted_pull(loss, v, masks, pulled, kept)
     value = (total(sums.log().add_(highest).mul_(anchors)) - pull * scale) * each
-    share.mul_(_both(anchors / sums, masks.symmetric)).sub_(kept, alpha=2 if masks.symmetric else 1)
+    share.mul_(_both(anchors / sums, masks.symmetric, part)).sub_(kept, alpha=2 if masks.symmetric else 1)
     slope, lifted = reduce.times_(share, each * scale)
     return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
 
@@ -183,7 +192,7 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
 def _weighted_pull(loss: Any, v: Tensor, masks: Masks, pulled: Tensor, kept: Tensor) -> tuple[Number, Tensor]:
     """Sum of the kept values v, `pulled`, each times 2 - M softmax(s / sigma), and its derivative by v.
 
-    The softmax is over all M positives.
+    The softmax is over all M positives. Overwrites `pulled`.
     """
     scale = _scale(loss, 1 / loss.sigma)
     highest, number = _highest(loss, scale), total(masks.positives)
@@ -193,8 +202,9 @@ def _weighted_pull(loss: Any, v: Tensor, masks: Masks, pulled: Tensor, kept: Ten
     mean = total(torch.mul(share, pulled, out=room(v))) * of_share
     sum_ = 2 * total(pulled) - mean
     # kept * (2 - M share) - M share * (pulled - mean) / sigma
-    carried = torch.add(kept, pulled.sub_(mean / _or_one(number)), alpha=scale, out=pulled).mul_(share)
-    return sum_, carried.mul_(-of_share).add_(kept, alpha=2)
+    pulled.sub_(mean / _or_one(number))
+    share.mul_(torch.add(kept, pulled, alpha=scale, out=pulled))
+    return sum_, share.mul_(-of_share).add_(kept, alpha=2)
 
 
 def _decoupled_shifted(
@@ -236,13 +246,14 @@ def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
         value, weight = reduce.rows(loss.reducer, pull / loss.alpha + push / loss.beta, present)
         return Slopes(value, far.sub_(near).mul_(_column(weight * sign)), lifted=LIFT)
     far = masks.keep_negatives_(_exponentials(v, of_push, of_push * base))
-    near = _exponentials(v, of_pull, of_pull * base).mul_(masks.positive)
+    near = _exponentials(v, of_pull, of_pull * base, _spare(loss, v)).mul_(masks.positive)
     of_near, of_far = near.sum(1), far.sum(1)
     values = of_near.log1p().div_(loss.alpha).add_(of_far.log1p(), alpha=1 / loss.beta)
     value, weight = reduce.rows(loss.reducer, values, present)
     weight, lifted = _lifted(weight, sign)
-    far.mul_(_both(_over(weight, of_far.add_(1)), masks.symmetric))
-    far.addcmul_(near, _both(_over(weight, of_near.add_(1)), masks.symmetric), value=-1)
+    part = room(v)
+    far.mul_(_both(_over(weight, of_far.add_(1)), masks.symmetric, part))
+    far.addcmul_(near, _both(_over(weight, of_near.add_(1)), masks.symmetric, part), value=-1)
     return Slopes(value, far, both=masks.symmetric, lifted=lifted)
 
 
@@ -259,14 +270,14 @@ def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     if not 0 <= m < 1 or gamma > _SQUARES:
         return _circle_shifted(loss, v, masks)
     # with r = 1 - v and w = max(v, -m) the logits are gamma (r^2 - m^2) and gamma (w^2 - m^2)
-    apart, within = _shifted(v, 1.0, -1.0), torch.clamp_min(v, -m, out=room(v))
-    present = masks.has_positives
-    largest = torch.mul(apart, masks.positive, out=room(v)).amax(1, keepdim=True).square_().mul_(gamma)
+    apart, within = _shifted(v, 1.0, -1.0), torch.clamp_min(v, -m, out=v)
+    present, near = masks.has_positives, room(v)
+    largest = torch.mul(apart, masks.positive, out=near).amax(1, keepdim=True).square_().mul_(gamma)
     less = _common(largest, present, masks)
-    near = torch.addcmul(-less, apart, apart, value=gamma, out=room(v)).clamp_(_LEAST, 0.0).exp_()
+    torch.addcmul(-less, apart, apart, value=gamma, out=near).clamp_(_LEAST, 0.0).exp_()
     near.mul_(masks.positive)
     far = torch.addcmul(constant(-gamma, v), within, within, value=gamma, out=room(v)).exp_()
-    far.mul_(masks.negative)
+    masks.keep_negatives_(far)
     if (some := masks.has_negatives) is not None:
         present = some if present is None else present * some
     of_near, of_far = (near.sum(1), far.sum(1)) if present is None else (_sum_or_one(near), _sum_or_one(far))
@@ -277,9 +288,9 @@ def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     weight = (
         logits.sigmoid_() if isinstance(weight, float) and weight == 1 else logits.sigmoid_().mul_(weight)
     )
-    far.mul_(within.add_(m)).mul_(_both(weight / of_far, masks.symmetric))
+    far.mul_(within.add_(m)).mul_(_both(weight / of_far, masks.symmetric, within))
     common = masks.symmetric and less is not largest
-    slope = far.addcmul_(near.mul_(apart.add_(m)), _both(weight / of_near, common), value=-1)
+    slope = far.addcmul_(near.mul_(apart.add_(m)), _both(weight / of_near, common, apart), value=-1)
     if masks.symmetric and not common:
         slope.sub_(torch.mul(near, _column(weight / of_near)).t())
     return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
