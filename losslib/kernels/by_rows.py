@@ -17,7 +17,7 @@ from losslib.kernels import reduce
 from losslib.kernels.decoupled_weights import Weights
 from losslib.kernels.function import Found, Inputs
 from losslib.kernels.row_blocks import FAR, Part, RowBlocks
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import room
 from losslib.kernels.steep import LEAST, LIFT, ordinary
 from losslib.reducers import AvgNonZeroReducer
 from losslib.softmax import softplus
@@ -124,19 +124,21 @@ def circle(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found
     above = type(loss.reducer) is AvgNonZeroReducer
 
     def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
-        near = part.near(1.0)
-        to_one = (1 + m - near).clamp_min_(0)
-        pulls = torch.rsub(near, 1 - m).mul_(to_one).mul_(gamma)
-        to_none = torch.add(part.values, m, out=take(*part.values.shape, dtype=near.dtype)).clamp_min_(0)
-        pushes = part.values.sub_(m).mul_(to_none).mul_(gamma)
+        # with r = max(1 - s, -m) the logits of the positives are gamma (r^2 - m^2), weighted by r + m,
+        apart = torch.rsub(part.band_values(), 1).clamp_min_(-m)
+        less = apart.new_full((1,), -gamma * m * m)
+        pulls = torch.addcmul(less, apart, apart, value=gamma, out=room(apart))
+        # those of the negatives with w = max(s, -m) gamma (w^2 - m^2), weighted by w + m
+        within = part.values.clamp_min_(-m)
+        pushes = torch.addcmul(less, within, within, value=gamma, out=room(within))
         most, of_near, pull = _of_right(pulls, part.positive, part.positives)
         highest, of_far, push = _of_negatives(part, pushes)
-        present = ((part.positives > 0) & (part.negatives > 0)).to(near.dtype).unsqueeze(1)
+        present = ((part.positives > 0) & (part.negatives > 0)).to(push.dtype).unsqueeze(1)
         logits = torch.where(present > 0, most + highest, 0.0)
         values = softplus(logits) * present
         weight = ordinary(logits.sigmoid_()).mul_(values.sign() if above else present).mul_(gamma * LIFT)
-        push.mul_(to_none).mul_(weight / of_far)
-        push[:, part.band].sub_(pull.mul_(to_one).mul_(weight / of_near))
+        push.mul_(within.add_(m)).mul_(weight / of_far)
+        push[:, part.band].sub_(pull.mul_(apart.add_(m)).mul_(weight / of_near))
         return values.squeeze(1), present, push
 
     return _reduced(loss, x, batch, needs, of)

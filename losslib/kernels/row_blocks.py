@@ -2,7 +2,7 @@
 
 For what the symmetric blocks cannot do: references as a set of their own, and rows that are each taken off
 their own largest logit. Both sets are sorted by label, so that a block's positives lie in one band of columns
-and everything else is negative. A block is 128 rows against all columns: memory linear in both sets.
+and everything else is negative. A block is some rows against all columns: memory linear in both sets.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from losslib.kernels.function import Inputs
 from losslib.kernels.matrix import NARROW, NEAR
 from losslib.kernels.rows import Rows
 from losslib.kernels.scratch import lease, take
-from losslib.kernels.sorted_rows import inverse
+from losslib.kernels.sorted_rows import even, inverse
 
-ROWS = 128  # of a block
+_LEAST, _MOST = 128, 256  # rows of a block
+_ENTRIES = 1 << 19  # up to which it has more than the least
 FAR = 1e30
 
 
@@ -166,7 +167,9 @@ class RowBlocks:
         if self.single:
             for of in {id(of): of for of in (self.x, self.y)}.values():
                 of.prepare(sides)
-        self.buffer = take(min(ROWS, len(self.x)) * len(self.y), dtype=self.dtype)
+        most = min(_MOST, max(_LEAST, _ENTRIES // max(len(self.y), 1)))
+        self.block_rows = even(len(self.x), most)
+        self.buffer = take(self.block_rows * len(self.y), dtype=self.dtype)
 
     def _place(self, batch: Batch) -> None:
         """Where each row and its class lie among the columns, and one number a class."""
@@ -186,8 +189,8 @@ class RowBlocks:
 
     def parts(self, band_alone: bool = False) -> Iterator[Part]:
         """The blocks in order, each until the next is asked for; band_alone: with the band's values alone."""
-        for start in range(0, len(self.x), ROWS):
-            stop = min(start + ROWS, len(self.x))
+        for start in range(0, len(self.x), self.block_rows):
+            stop = min(start + self.block_rows, len(self.x))
             here, band = slice(start, stop), slice(self._starts[start], self._ends[stop - 1])
             band = slice(band.start, max(band.start, band.stop))
             with lease():  # of what one block needs

@@ -46,7 +46,7 @@ class SortedRows:
         _, self.classes, sizes = torch.unique_consecutive(labels, return_inverse=True, return_counts=True)
         self.counts: list[int] = sizes.tolist()
         self.stops = list(accumulate(self.counts))
-        self.block_rows = _block_rows(len(x))
+        self.block_rows = even(len(x), min(_MOST, max(BLOCK, _CACHE // max(len(x), 1))))
         self._sizes = sizes
 
     def __len__(self) -> int:
@@ -138,8 +138,7 @@ def inverse(order: Tensor) -> Tensor:
     return torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
 
 
-def _block_rows(count: int) -> int:
-    """Rows of a block, all blocks being about as large."""
-    most = min(_MOST, max(BLOCK, _CACHE // max(count, 1)))
+def even(count: int, most: int) -> int:
+    """Rows of a block, no more than so many and all blocks about as large."""
     number = -(-count // most)
     return max(-(-count // max(number, 1)), 1)
