@@ -27,11 +27,8 @@ def search(apart: Tensor, table: Tensor, found: Tensor) -> Tensor:
         part = width // _PARTS
         for border in range(part - 1, width - 1, part):
             # in whole parts of the thresholds to begin with, whose borders need no looking up
-            if border == part - 1:
-                torch.ge(apart, table[:, border : border + 1], out=found)
-            else:
-                found.add_(torch.ge(apart, table[:, border : border + 1], out=level))
-        found.mul_(part).add_(first)
+            torch.ge(apart, table[:, border : border + 1], out=level)
+            torch.add(first if border < part else found, level, alpha=part, out=found)
         flat, places, levels, half = table.view(-1), found.view(-1), level.view(-1), part // 2
         while half:
             torch.index_select(flat[half - 1 :], 0, place.copy_(places), out=levels)
