@@ -4,7 +4,8 @@ The distance matrix of B anchors and R references and everything computed from i
 loss is a sum over anchors divided by numbers such as the count of positive pairs, a chunk of anchors gives
 its share of value and gradient once those numbers are known. So the terms are made twice for each chunk:
 once to count, without gradients, and once for the gradient. Where the loss has a fused form in blocks, whose
-memory is linear in the batch anyway, that is taken instead: it is many times faster.
+memory is linear in the batch anyway, that is taken instead: it is many times faster, and some losses whose
+anchors depend on each other have one.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from losslib.terms import Term
 
 __all__ = ["anchor_batched_backward"]
 
+_FEW = 1 << 18  # entries of a matrix that is light as a whole
 _SIZE = Param(1, valid=Integer(1), name="batch_size")
 
 
@@ -47,7 +49,7 @@ def anchor_batched_backward(
     they equal those of the full backward pass up to rounding. Nothing is added when an error is raised.
 
     Args:
-        loss: a loss of losslib whose terms each belong to one anchor.
+        loss: a loss of losslib whose terms each belong to one anchor, or that has a fused form in blocks.
         embeddings: (B, D), floating; every one is an anchor.
         labels: (B,).
         batch_size: number of anchors that are worked on at a time; the memory is batch_size x R. A fused form
@@ -57,12 +59,13 @@ def anchor_batched_backward(
 
     Returns the loss, 0-d, detached.
 
-    Raises ValueError, with the reason, for a loss or a reducer that does not split by anchor; ShapeError or
+    Raises ValueError, with the reason, for a reducer that does not split by anchor, and for a loss that does
+    not and has no fused form in blocks (DecoupledContrastiveLoss with sigma has one); ShapeError or
     TypeError for inputs that do not fit. A loss that compares references with each other (the swap of
     TripletMarginLoss, AngularLoss) holds their R x R matrix all the same.
     """
     size = _SIZE.check(batch_size, "anchor_batched_backward")
-    checked = _splitting(loss, ref_emb is not None)
+    checked = _checked(loss)
     batch = checked.read(embeddings, labels, None, ref_emb, ref_labels)
     with without_autocast(embeddings):
         work = _Backward(checked, batch, size)
@@ -71,19 +74,20 @@ def anchor_batched_backward(
     return value
 
 
-def _splitting(loss: nn.Module, has_reference: bool) -> BaseLoss:
-    """The loss, or a ValueError that says why it does not split by anchor."""
-    name = type(loss).__name__
+def _checked(loss: nn.Module) -> BaseLoss:
+    """The loss, or a ValueError where only its own call gives its value."""
     if not isinstance(loss, BaseLoss):
         raise ValueError(
-            f"anchor_batched_backward: takes one loss of losslib, got {name}; call it for each loss inside"
+            f"anchor_batched_backward: takes one loss of losslib, got {type(loss).__name__}; "
+            "call it for each loss inside"
         )
-    reason = loss.not_by_anchor(has_reference)
-    if not reason and type(loss).forward not in (BaseLoss.forward, DirectLoss.forward):
-        reason = "a call of it does more than reduce its terms"
-    if reason:
-        raise ValueError(f"anchor_batched_backward: {name} does not split by anchor: {reason}")
+    if type(loss).forward not in (BaseLoss.forward, DirectLoss.forward):
+        raise _refusal(loss, "a call of it does more than reduce its terms")
     return loss
+
+
+def _refusal(loss: BaseLoss, reason: str) -> ValueError:
+    return ValueError(f"anchor_batched_backward: {type(loss).__name__} does not split by anchor: {reason}")
 
 
 class _Backward:
@@ -91,6 +95,7 @@ class _Backward:
 
     def __init__(self, loss: BaseLoss, batch: Batch, size: int) -> None:
         self.loss, self.size = loss, size
+        self.unsplit = loss.not_by_anchor(batch.ref_emb is not None)
         x = batch.embeddings.detach().requires_grad_()
         y = None if batch.ref_emb is None else batch.ref_emb.detach().requires_grad_()
         self.batch = replace(batch, embeddings=x, ref_emb=y)
@@ -102,14 +107,22 @@ class _Backward:
     def run(self) -> Tensor:
         """The value; the gradients are kept."""
         total = self._in_one_pass()
-        return self._in_chunks() if total is None else total + self._penalised()
+        if total is not None:
+            return total + self._penalised()
+        if self.unsplit:
+            raise _refusal(self.loss, self.unsplit)
+        return self._in_chunks()
 
     def _in_one_pass(self) -> Tensor | None:
         """The value by a fused form that is light by itself, without penalties; None where there is none."""
         from losslib.kernels.run import LINEAR, fused  # which imports the losses
 
+        batch = self.batch
+        few = len(batch.embeddings) * len(batch.references) <= _FEW
+        # what does not split has no chunks to be taken in
+        forms = (*LINEAR, "dense") if self.unsplit and few else LINEAR
         with torch.inference_mode(False), torch.enable_grad():
-            value = fused(self.loss, self.batch, LINEAR)
+            value = fused(self.loss, batch, forms)
             return None if value is None else self._differentiated(value)
 
     def _in_chunks(self) -> Tensor:

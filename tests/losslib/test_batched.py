@@ -10,6 +10,7 @@ from losslib import catalog
 from losslib.base import BaseLoss, PairLoss
 from losslib.distances import CosineSimilarity, LpDistance, SNRDistance
 from losslib.errors import ParameterError, ShapeError
+from losslib.kernels import plain
 from losslib.losses import (
     ContrastiveLoss,
     CrossBatchMemory,
@@ -118,6 +119,30 @@ SPLIT = [
 @pytest.mark.parametrize("name", SPLIT)
 def test_these_are_not_refused(name: str, reference: bool) -> None:
     check(build(name), reference, (4,))
+
+
+@pytest.mark.parametrize("rows", [60, 600])
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("temperature", [0.1, 0.01, 0.002])
+def test_weights_of_all_pairs_in_one_pass(rows: int, apart: bool, temperature: float) -> None:
+    """What does not split by anchor is taken in blocks that know the mean of the weights."""
+    generator = torch.Generator().manual_seed(0)
+    x, r = torch.randn(2, rows, 20, generator=generator, dtype=torch.float64)
+    y = torch.arange(rows) % 7
+    loss = DecoupledContrastiveLoss(temperature=temperature, sigma=0.3)
+    found = []
+    for in_parts in (False, True):
+        one, two = x.clone().requires_grad_(), r.clone().requires_grad_()
+        given = {"ref_emb": two, "ref_labels": y.flip(0)} if apart else {}
+        if in_parts:
+            value = anchor_batched_backward(loss, one, y, 16, **given)
+        else:
+            with plain():
+                value = loss(one, y, None, *given.values())
+                value.backward()
+        found.append([value.detach(), one.grad, two.grad if apart else one.grad])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("reference", [False, True])
@@ -268,7 +293,10 @@ class HeldAgainstTheMean(PairLoss):
     ("loss", "message"),
     [
         (HeldAgainstTheMean(), "HeldAgainstTheMean .* one anchor depend on the distances of others"),
-        (DecoupledContrastiveLoss(sigma=0.5), "with sigma its weights share one mean"),
+        (
+            DecoupledContrastiveLoss(sigma=0.5, distance=SNRDistance()),  # which has no fused form
+            "with sigma its weights share one mean",
+        ),
         (MultipleLosses([ContrastiveLoss()]), "takes one loss of losslib, got MultipleLosses"),
         (CrossBatchMemory(ContrastiveLoss(), 5), "takes one loss of losslib, got CrossBatchMemory"),
         (NTXentLoss(reducer=DoNothingReducer()), "DoNothingReducer gives no single number"),
