@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
+_NOTHING = nullcontext()  # which may be entered again and again
+
 
 def working(x: Tensor) -> Tensor:
     """The tensor in the dtype losses compute in: half and bfloat16 widen to float32, others stay."""
@@ -18,7 +20,7 @@ def without_autocast(x: Tensor) -> AbstractContextManager[object]:
     kind = x.device.type
     if torch.is_autocast_enabled(kind):
         return torch.autocast(kind, enabled=False)
-    return nullcontext()
+    return _NOTHING
 
 
 def autocasting(x: Tensor) -> bool:

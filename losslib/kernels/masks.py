@@ -10,6 +10,8 @@ from losslib.kernels.scratch import take
 from losslib.pair_matrix import batch_masks
 from losslib.precision import values_are_known
 
+_FEW = 80**2  # comparisons up to which whole numbers need not be made floating ones first
+
 
 class Masks:
     """Masks (B, R) of positive and negative pairs, 1 or 0, in the embeddings' dtype.
@@ -33,7 +35,7 @@ class Masks:
         self._positive: Tensor | None = None
         self._negative: Tensor | None = None
         self._positives: Tensor | None = None
-        if self.whole and self.known:
+        if self.whole and self.known and labels.shape[0] * others.shape[0] > _FEW:
             self._as_numbers()
 
     def _as_numbers(self) -> None:
@@ -134,7 +136,7 @@ class Masks:
     def negatives(self) -> Tensor:
         """Number of negatives of each anchor, (B,)."""
         if self.whole:
-            return len(self.others) - int(self.symmetric) - self.positives
+            return self.others.shape[0] - int(self.symmetric) - self.positives
         return self.negative.sum(1)
 
     @property
@@ -145,7 +147,7 @@ class Masks:
     @property
     def has_negatives(self) -> Tensor | None:
         """1 for the anchors with negatives, (B,); None where all are known to have some."""
-        others = len(self.others) - int(self.symmetric)
+        others = self.others.shape[0] - int(self.symmetric)
         if self.whole and self.known and others and self.positives.amax().item() < others:
             return None
         return self.some(self.negatives)
@@ -153,12 +155,12 @@ class Masks:
     @property
     def has_pairs(self) -> Tensor | None:
         """1 for the anchors with any pair, (B,); None where all are known to have some."""
-        if self.whole and len(self.others) > int(self.symmetric):
+        if self.whole and self.others.shape[0] > int(self.symmetric):
             return None
         return self.some(self.positives + self.negatives)
 
     def some(self, count: Tensor) -> Tensor | None:
         """1 where something (B,) is above 0; None where it is known to be everywhere."""
-        if self.known and len(count) and count.amin().item() > 0:
+        if self.known and count.shape[0] and count.amin().item() > 0:
             return None
         return (count > 0).to(self.dtype)

@@ -97,10 +97,11 @@ class Matrix:
             return self._back_exactly(pull, -sign, want_x, want_y, both)
         x = self.x.unit
         if self.y is None:
-            once = _product(pull, x, sign)
+            once = _product(pull, x, sign, x)
             return self.x.back(once if both else once.addmm_(pull.t(), x, alpha=sign)), None
-        by_x = self.x.back(_product(pull, self.y.unit, sign)) if want_x else None
-        by_y = self.y.back(_product(pull.t(), x, sign)) if want_y else None
+        y = self.y.unit
+        by_x = self.x.back(_product(pull, y, sign, x)) if want_x else None
+        by_y = self.y.back(_product(pull.t(), x, sign, y)) if want_y else None
         return by_x, by_y
 
     def _back_exactly(
@@ -121,6 +122,6 @@ class Matrix:
         return by_x, by_y
 
 
-def _product(a: Tensor, b: Tensor, times: float) -> Tensor:
-    """times * a @ b, where the number costs no further step."""
-    return torch.addmm(b.new_empty(1), a, b, beta=0.0, alpha=times)
+def _product(a: Tensor, b: Tensor, times: float, like: Tensor) -> Tensor:
+    """times * a @ b, of the shape of `like`, where the number costs no further step."""
+    return torch.addmm(like, a, b, beta=0.0, alpha=times)
