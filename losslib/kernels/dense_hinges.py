@@ -98,7 +98,7 @@ def _mean_beyond(
     """weight times the mean of sign * (v - threshold) where `within` is 1, and its derivative by each."""
     count = total(within)
     if isinstance(count, float) and count == 0:
-        return 0.0, 0.0
+        return total(v) * 0.0, 0.0  # NaN, which reaches no threshold, stays
     by = weight * reduce.one_over(count, v.dtype)
     return total(_shifted(v, -sign * threshold, sign).mul_(within)) * by, by
 
