@@ -54,7 +54,8 @@ def choose(loss: Any, here: Situation) -> Choice:
     if refused:
         return Choice("plain", refused)
     kernel = kernels()[type(loss)]
-    unfit, many = kernel.unfit(loss), here.rows * (here.references or here.rows) > kernel.blocked_from**2
+    unfit, above = kernel.unfit(loss), kernel.above(loss)
+    many = here.rows * (here.references or here.rows) > above**2
     if unfit and _not_by_rows(loss, kernel, here):
         return Choice("plain", unfit)
     if kernel.dense is None:
@@ -65,7 +66,6 @@ def choose(loss: Any, here: Situation) -> Choice:
     elif where:
         form, why = "dense", f"value and gradient come from the distance matrix in one pass; {where}"
     else:
-        above = kernel.blocked_from
         form, why = "blocked", f"above {above} rows blocks of rows sorted by label stay in the cache"
     return Choice(form, why)
 
@@ -117,6 +117,6 @@ def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
         return "the references are a set of their own"
     if not here.labelled:
         return "its labels are not whole numbers"
-    if here.rows <= kernel.blocked_from:
-        return f"up to {kernel.blocked_from} rows that is the quickest"
+    if here.rows <= (above := kernel.above(loss)):
+        return f"up to {above} rows that is the quickest"
     return kernel.unblocked(loss)

@@ -10,7 +10,7 @@ from losslib.kernels import reduce
 from losslib.kernels.dense_hinges import Slopes, _both
 from losslib.kernels.dense_softmax import (
     _FAR,
-    _SPAN,
+    SPAN,
     _column,
     _exponentials,
     _highest,
@@ -53,7 +53,7 @@ def instance(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     1, it keeps the right ones' sum of exponentials above 0 whatever they are taken off.
     """
     gamma, right = loss.gamma, masks.positive_or_own
-    highest = gamma if masks.with_own and gamma <= _SPAN else _highest(loss, gamma)
+    highest = gamma if masks.with_own and gamma <= SPAN else _highest(loss, gamma)
     if highest is None:
         return _shifted(loss, v, masks, right, gamma)
     every = v.mul_(gamma).exp_()  # at most e^SPAN, so that a sum of 100,000 of them is a number

@@ -19,7 +19,7 @@ from losslib.kernels.steep import LEAST, LIFT, ordinary
 from losslib.softmax import softplus
 
 _FAR = 1e30  # taken off the logits of entries that do not count
-_SPAN = 76.0  # a sum of 100,000 exponentials over one of e^-76 is a number in single precision
+SPAN = 76.0  # a sum of 100,000 exponentials over one of e^-76 is a number in single precision
 _UNSHIFTED = 60.0  # exponents from which a sum of exponentials could leave single precision
 _SQUARES = 80.0  # gamma e^80, what the circle loss divides by at the most, is a number
 _APART = 64.0  # between the largest exponents of the rows: e^_LEAST is nothing next to e^-64
@@ -51,7 +51,7 @@ def _sums(logits: Tensor, mask: Tensor, highest: float | None) -> tuple[Tensor, 
 def _highest(loss: Any, scale: float, offset: float = 0.0) -> float | None:
     """The largest that scale * (v - offset) can be, None where its least is too far below."""
     ends = [scale * (end - offset) for end in loss.distance.bounds()]
-    return max(ends) if abs(ends[1] - ends[0]) <= _SPAN else None
+    return max(ends) if abs(ends[1] - ends[0]) <= SPAN else None
 
 
 def _similarity(loss: Any, v: Tensor, scale: float) -> Tensor:

@@ -31,6 +31,7 @@ from losslib.kernels import (
 from losslib.kernels.blocked_softmax import REACH
 from losslib.reducers import AvgNonZeroReducer, DivisorReducer
 
+_STEEP_FROM = 384  # rows above which blocks are quicker than a matrix off each row's largest logit
 _LARGEST_SCALE = 1e6  # of logits: beyond it a masked entry's filler would be no longer far away
 
 
@@ -42,7 +43,8 @@ class Kernel:
     unfit: why the loss's options have no fused form, "" where they have.
     blocked: in blocks of rows sorted by label, (loss, rows, batch, wanted) -> Found.
     unblocked: why the options have no such form.
-    blocked_from: number of rows above which it is the quicker one.
+    blocked_from: number of rows above which it is the quicker one, and `by_rows` for as many references.
+    span: what the logits span: up to a limit a dense form takes a constant off, which is quick.
     own: what the dense form gets besides values and masks.
     learned: the parameter of the loss that is trained with the embeddings, None without one.
     takes_references: whether the references may be a set of their own.
@@ -55,11 +57,17 @@ class Kernel:
     blocked: Callable[..., Any] | None = None
     unblocked: Callable[[Any], str] = lambda loss: ""
     blocked_from: int = 384
+    span: Callable[[Any], float] = lambda loss: 0.0
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
     learned: Callable[[Any], Tensor | None] = lambda loss: None
     takes_references: bool = True
     by_rows: Callable[..., Any] | None = None
     unfit_by_rows: Callable[[Any], str] | None = None
+
+    def above(self, loss: Any) -> int:
+        """Number of rows above which blocks are quicker under the loss's options."""
+        steep = self.span(loss) > dense_softmax.SPAN
+        return min(self.blocked_from, _STEEP_FROM) if steep else self.blocked_from
 
 
 def unfit_parts(loss: Any, reducers: tuple[type, ...] | None = None) -> str:
@@ -157,15 +165,27 @@ def _beyond_reach(span: float) -> str:
 
 
 def _nca(loss: Any) -> str:
-    if loss.distance.is_inverted:
-        return _bounded(lambda loss: 2 * loss.softmax_scale)(loss)
-    if loss.distance.power != 2:
+    if not loss.distance.is_inverted and loss.distance.power != 2:
         return "blocks take cosines and squared distances"
-    return _beyond_reach(4 * loss.softmax_scale)
+    return _beyond_reach(_nca_span(loss))
 
 
 def _by_temperature(loss: Any) -> float:
     span: float = 2 / loss.temperature
+    return span
+
+
+def _weighted(loss: Any) -> float:
+    return math.inf if loss.sigma is not None else _by_temperature(loss)
+
+
+def _multi_similarity(loss: Any) -> float:
+    span: float = max(loss.alpha, loss.beta) * (1 + abs(loss.base))
+    return span
+
+
+def _nca_span(loss: Any) -> float:
+    span: float = (2 if loss.distance.is_inverted else 4) * loss.softmax_scale
     return span
 
 
@@ -220,7 +240,13 @@ def _table() -> dict[type, Kernel]:
             unfit_by_rows=_triplets,
         ),
         losses.SupConLoss: Kernel(
-            softmax.sup_con, by_temperature, in_blocks.sup_con, spans_two, by_rows=by_rows.sup_con
+            softmax.sup_con,
+            by_temperature,
+            in_blocks.sup_con,
+            spans_two,
+            blocked_from=512,
+            span=_by_temperature,
+            by_rows=by_rows.sup_con,
         ),
         losses.NTXentLoss: Kernel(
             softmax.nt_xent, by_temperature, in_blocks.nt_xent, spans_two, by_rows=by_rows.nt_xent
@@ -230,6 +256,8 @@ def _table() -> dict[type, Kernel]:
             _no_avg_non_zero,
             decoupled_weights.blocked,
             spans_two,
+            blocked_from=512,
+            span=_weighted,
             by_rows=by_rows.decoupled,
             unfit_by_rows=_not_negative,
         ),
@@ -238,6 +266,8 @@ def _table() -> dict[type, Kernel]:
             _softmax("alpha", "beta"),
             in_blocks.multi_similarity,
             _bounded(in_blocks.multi_similarity_span),
+            blocked_from=512,
+            span=_multi_similarity,
             by_rows=by_rows.multi_similarity,
         ),
         losses.CircleLoss: Kernel(
@@ -248,6 +278,8 @@ def _table() -> dict[type, Kernel]:
             _softmax("softmax_scale"),
             blocked_right_wrong.nca,
             _nca,
+            blocked_from=512,
+            span=_nca_span,
             by_rows=by_rows.nca,
         ),
         losses.InstanceLoss: Kernel(
@@ -255,6 +287,8 @@ def _table() -> dict[type, Kernel]:
             _softmax("gamma"),
             blocked_right_wrong.instance,
             _bounded(lambda loss: loss.gamma),
+            blocked_from=512,
+            span=lambda loss: loss.gamma,
             by_rows=by_rows.instance,
         ),
         losses.GeneralizedLiftedStructureLoss: Kernel(dense_further.generalized_lifted, _softmax()),

@@ -35,7 +35,7 @@ def value_and_gradient(loss: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]
     return value.detach(), torch.autograd.grad(value, leaf)[0]
 
 
-@pytest.mark.parametrize("rows", [40, 500])
+@pytest.mark.parametrize("rows", [40, 600])
 @every
 def test_single_precision(cls: Any, rows: int) -> None:
     x, y = batch(rows)
@@ -59,7 +59,7 @@ def test_half_precision_is_computed_in_single(cls: Any, dtype: torch.dtype) -> N
     torch.testing.assert_close(gradient, wide.to(dtype), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("rows", [40, 400])
+@pytest.mark.parametrize("rows", [40, 600])
 def test_zero_rows_on_the_margin_count_for_nothing(rows: int) -> None:
     x = torch.eye(rows)  # all negatives lie beyond the margin
     x[0] = 0  # at distance 1, on it
@@ -101,7 +101,8 @@ def test_plain_holds_inside_and_ends_after_an_error() -> None:
 @pytest.mark.parametrize(
     ("loss", "here", "form", "reason"),
     [
-        (losses.SupConLoss(), Situation(1000), "blocked", "above 384 rows"),
+        (losses.SupConLoss(), Situation(1000), "blocked", "above 512 rows"),
+        (losses.SupConLoss(temperature=0.02), Situation(450), "blocked", "above 384 rows"),
         (losses.SupConLoss(temperature=0.002), Situation(1000), "rows", "logits span 1e+03, more than 512"),
         (losses.SupConLoss(temperature=0.01), Situation(200), "dense", "up to 384 rows"),
         (losses.NTXentLoss(), Situation(1000, 5000), "rows", "references are a set of their own"),
@@ -109,7 +110,7 @@ def test_plain_holds_inside_and_ends_after_an_error() -> None:
         (losses.DecoupledContrastiveLoss(sigma=0.5), Situation(1000), "blocked", "above 384 rows"),
         (losses.CircleLoss(gamma=600), Situation(1000), "rows", "logits span 600, more than 512"),
         (losses.MultiSimilarityLoss(), Situation(1000, 5000), "rows", "references are a set of their own"),
-        (losses.NCALoss(), Situation(1000), "blocked", "above 384 rows"),
+        (losses.NCALoss(), Situation(1000), "blocked", "above 512 rows"),
         (losses.NCALoss(softmax_scale=150), Situation(1000), "rows", "logits span 600, more than 512"),
         (losses.SupConLoss(), Situation(1000, device="cuda"), "dense", "static"),
         (losses.SupConLoss(), Situation(1000, 50), "dense", "references are a set of their own"),

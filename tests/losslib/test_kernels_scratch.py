@@ -12,12 +12,12 @@ from losslib.kernels import plain, scratch
 LOSSES = [losses.ContrastiveLoss, losses.SupConLoss, losses.CircleLoss, losses.TripletMarginLoss]
 
 
-def batch(seed: int, rows: int = 400) -> tuple[Tensor, Tensor]:
+def batch(seed: int, rows: int = 600) -> tuple[Tensor, Tensor]:
     x = torch.randn(rows, 64, generator=torch.Generator().manual_seed(seed))
     return x, torch.arange(rows) % 5
 
 
-def gradient(loss: torch.nn.Module, seed: int, rows: int = 400) -> tuple[Tensor, Tensor]:
+def gradient(loss: torch.nn.Module, seed: int, rows: int = 600) -> tuple[Tensor, Tensor]:
     x, y = batch(seed, rows)
     value = loss(x.requires_grad_(), y)
     value.backward()
@@ -25,7 +25,7 @@ def gradient(loss: torch.nn.Module, seed: int, rows: int = 400) -> tuple[Tensor,
     return value.detach(), x.grad
 
 
-@pytest.mark.parametrize("rows", [200, 400])
+@pytest.mark.parametrize("rows", [200, 600])
 @pytest.mark.parametrize("cls", LOSSES, ids=lambda cls: cls.__name__)
 def test_a_later_call_leaves_the_earlier_result_alone(cls: type, rows: int) -> None:
     first, kept = gradient(cls(), 1, rows)
