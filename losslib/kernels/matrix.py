@@ -38,14 +38,14 @@ class Matrix:
         if dtype == torch.float32 and self.known and self.x.normalised and x.shape[1] > NARROW:
             distance = self._in_single()
             if distance is not None:
-                return self._raised(distance)
+                return distance
         other = None if self.y is None else self.y.wide
         if dtype == self.x.wide.dtype:
             return self._raised(distances_by_difference(self.x.wide, other))
         return self._raised(distances_by_product(self.x.wide, other, self.x.normalised).to(dtype))
 
     def _in_single(self) -> Tensor | None:
-        """Distances of unit rows by a product in single precision, or None where any pair is near.
+        """Distances, raised, of unit rows by a product in single precision, or None where any pair is near.
 
         The diagonal of a batch with itself is not 0 there: it is no pair.
         """
@@ -56,7 +56,7 @@ class Matrix:
             squared = torch.addmm(constant(2.0, x), x, others.t(), alpha=-2.0, out=out)
             if self.y is None:
                 squared.fill_diagonal_(4.0)
-            return self._root_of(squared)
+            return self._raised_root(squared)
         squares = self.x.squares(x)
         if self.y is None:
             squared = (
@@ -65,13 +65,13 @@ class Matrix:
         else:
             y = self.y.unit
             squared = torch.addmm(self.y.squares(y), x, y.t(), alpha=-2.0).add_(squares.unsqueeze(1))
-        return self._root_of(squared)
+        return self._raised_root(squared)
 
-    def _root_of(self, squared: Tensor) -> Tensor | None:
+    def _raised_root(self, squared: Tensor) -> Tensor | None:
         if not squared.amin().item() > 2 * NEAR:
             return None
         self.exact = False
-        return squared.sqrt_()
+        return squared if self.power == 2 else self._raised(squared.sqrt_())
 
     def _raised(self, distance: Tensor) -> Tensor:
         self._root = distance
