@@ -23,11 +23,11 @@ from losslib.kernels.sorted_rows import Block, SortedRows
 from losslib.kernels.steep import LIFT
 
 SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single precision, and quick
-REACH = 512.0  # span of logits above which their rows are seldom near enough to each other
+REACH = 800.0  # span of logits above which their rows are seldom near enough to each other
 STORED = 4096
 _WIDE = 4096  # columns of a tile
-_LEAST = {torch.float32: -60.0, torch.float64: -120.0}  # exponents of measured logits
-_NEAR = 1.2  # between the largest of the rows, as a part of that: an entry at the end is nothing in its row
+_LEAST = {torch.float32: -80.0, torch.float64: -120.0}  # exponents of measured logits
+_NEAR = 1.35  # between the largest of the rows, as a part of that: an entry at the end is nothing in its row
 _NOTHING = 1e-34  # weights that would pull by subnormal numbers
 
 
