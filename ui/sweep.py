@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -151,8 +150,7 @@ def _checks() -> dict[str, Callable[[str], Any]]:
         "seeds": choice.checked_by(SEEDS, "sweep"),
         "step": choice.checked_by(settings()["steps"], "run"),
     }
-    for name, key in GENERAL.items():
-        checks[key] = partial(read_values, param=settings()[name], owner="sweep")
+    checks |= dict.fromkeys(GENERAL.values(), str)  # a field keeps any text, and says what is wrong with it
     for key in [str(key) for key in st.query_params]:
         loss, dot, name = key.removeprefix(f"{PREFIX}.").rpartition(".")
         if not dot or loss not in catalog.losses():
@@ -161,7 +159,7 @@ def _checks() -> dict[str, Callable[[str], Any]]:
         if name == "vary":
             checks[f"{loss}.vary"] = choice.one_of((*options, NOTHING), f"{loss}: what is varied")
         elif name in options:
-            checks[f"{loss}.{name}"] = partial(read_values, param=options[name], owner=loss)
+            checks[f"{loss}.{name}"] = str
     return checks
 
 

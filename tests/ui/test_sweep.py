@@ -152,6 +152,16 @@ def test_what_is_not_possible_is_a_sentence(query, words):
     assert any(words in warning.value for warning in at.warning), [w.value for w in at.warning]
 
 
+@pytest.mark.parametrize("key", ["sweep.rates", "sweep.NTXentLoss.temperature"])
+def test_values_of_a_link_that_cannot_be_stay_in_their_field_and_in_the_link(key):
+    at = opened({key: "0.1, hot"})
+    assert at.get_by_key(key).value == at.query_params[key] == "0.1, hot"
+    [warning] = at.warning
+    assert "got 'hot'" in warning.value
+    assert "default" not in warning.value
+    assert not at.get_by_key(key).set_value("0.1, 0.2").run().warning
+
+
 @pytest.mark.parametrize(
     ("bound", "listed", "allowed"),
     [
