@@ -41,7 +41,7 @@ CASES = [
 @pytest.fixture(params=[True, False], ids=["rows", "blocks"])
 def whole_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether whole rows are taken where symmetric blocks would do as well."""
-    monkeypatch.setattr(row_blocks, "ROWS", 3)
+    monkeypatch.setattr(row_blocks, "_MOST", 3)
     for cls in IN_ROWS:
         forced: dict[str, Any] = {"unblocked": lambda loss: "a test says so"} if request.param else {}
         monkeypatch.setitem(kernels(), cls, replace(kernels()[cls], blocked_from=1, **forced))
