@@ -52,19 +52,13 @@ class _Fused(torch.autograd.Function):
         x, y, parameter, by_x, by_y, by_parameter = ctx.saved_tensors
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():
             return (*_differentiable(ctx, (x, y, parameter), grad), None, None)
-        times = torch.Tensor.mul if _asked_again() else torch.Tensor.mul_
         return (
-            None if by_x is None else times(by_x, grad),
-            None if by_y is None else times(by_y, grad),
-            None if by_parameter is None else times(by_parameter, grad),
+            None if by_x is None else by_x * grad,
+            None if by_y is None else by_y * grad,
+            None if by_parameter is None else by_parameter * grad,
             None,
             None,
         )
-
-
-def _asked_again() -> bool:
-    """Whether the graph is kept, so that another backward pass may ask for the same gradients."""
-    return torch.compiler.is_compiling() or torch._C._autograd._get_current_graph_task_keep_graph()
 
 
 def _differentiable(ctx: Any, given: tuple[Any, ...], grad: Tensor) -> list[Tensor | None]:

@@ -328,3 +328,12 @@ def test_a_graph_that_is_kept_gives_the_same_gradient_again(count: int) -> None:
     torch.testing.assert_close(once, kept, rtol=0, atol=0)
     torch.testing.assert_close(once, 3 * again, rtol=1e-6, atol=0)
     torch.testing.assert_close(last, 2 * again, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("count", [40, 600])
+def test_gradients_asked_for_in_a_batch(count: int) -> None:
+    x, y = rows(count, 1).float().requires_grad_(), classes(count, 4)
+    value = losses.SupConLoss()(x, y)
+    (one,) = torch.autograd.grad(value, x, retain_graph=True)
+    (batch,) = torch.autograd.grad(value, x, torch.tensor([1.0, -3.0]), is_grads_batched=True)
+    torch.testing.assert_close(batch, torch.stack([one, -3 * one]))
