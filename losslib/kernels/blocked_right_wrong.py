@@ -36,7 +36,7 @@ def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: boo
     squares, of_distances = softmax.sorted.rows.squares(softmax.rows), not loss.distance.is_inverted
     if of_distances and bool((squares == 0).any()):
         return by_rows.nca(loss, Inputs(x), batch, (wanted, False, False))  # a zero row is no unit row
-    totals = softmax.sums(wanted)
+    totals, lift = softmax.sums(wanted), max(softmax.lift, LIFT)
     wrong = totals.double().log() + softmax.less  # -inf without any
     # sums over the right ones, off the row itself where it is one, else off the largest
     right, peaks = torch.full_like(totals, float(own)), squares * scale if own else torch.zeros_like(totals)
@@ -52,24 +52,24 @@ def _of(loss: Any, x: Tensor, batch: Batch, wanted: bool, scale: float, own: boo
             if wanted:
                 sums = some.anchors(right)
                 weight = _values(loss, some.anchors(wrong), sums, some.anchors(peaks))[1]
-                pull = weight.div_(sums.clamp_min(1)).neg_()  # the largest of a row is 1
+                pull = weight.mul_(-lift).div_(sums.clamp_min(1))  # the largest of a row is 1
                 softmax.pull_pairs(some, near.mul_(pull.unsqueeze(2)))
     values, weights = _values(loss, wrong, right, peaks)
     each = reduce.each(loss.reducer, float(torch.count_nonzero(right)), float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
-    softmax.pull(weights / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    softmax.pulls.mul_(each * scale / LIFT)
+    softmax.pull(weights * lift / totals.clamp_min(torch.finfo(x.dtype).tiny))
+    softmax.pulls.mul_(each * scale / lift)
     return Found(value, softmax.gradient())
 
 
 def _values(loss: Any, wrong: Tensor, right: Tensor, peaks: Tensor) -> tuple[Tensor, Tensor]:
-    """The values of rows with these sums, and LIFT times their derivatives.
+    """The values of rows with these sums, and their derivatives.
 
     wrong: log-sum-exp over the wrong ones. right: sums of exponentials off the peaks, 0 of none.
     """
     excess = torch.where(right == 0, -FAR, wrong - (right.double().log() + peaks)).to(right.dtype)
     values = softplus(excess)
     kept = values.sign() if type(loss.reducer) is AvgNonZeroReducer else 1.0
-    return values, ordinary(excess.sigmoid_()).mul_(kept * LIFT)
+    return values, ordinary(excess.sigmoid_()).mul_(kept)

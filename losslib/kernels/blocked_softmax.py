@@ -20,14 +20,14 @@ from losslib.kernels.blocks import FAR
 from losslib.kernels.positives import Positives
 from losslib.kernels.scratch import lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
-from losslib.kernels.steep import LIFT
 
 SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single precision, and quick
-REACH = 800.0  # span of logits above which their rows are seldom near enough to each other
+REACH = 640.0  # span of logits above which their rows are seldom near enough to each other
 STORED = 4096
 _WIDE = 4096  # columns of a tile
-_LEAST = {torch.float32: -80.0, torch.float64: -120.0}  # exponents of measured logits
-_NEAR = 1.35  # between the largest of the rows, as a part of that: an entry at the end is nothing in its row
+_LEAST = {torch.float32: -70.0, torch.float64: -120.0}  # exponents of measured logits
+_NEAR = 1.2  # between the largest of the rows, as a part of that: an entry at the end is nothing in its row
+_LIFT = 2.0**50  # of pulls: with it the least weights are ordinary numbers, and the largest have an end
 _NOTHING = 1e-34  # weights that would pull by subnormal numbers
 
 
@@ -58,7 +58,7 @@ class Softmax:
         self.sorted = SortedRows(x, batch.labels, loss.distance)
         self.rows, self.with_positives = self.sorted.rows.unit, with_positives
         self.scale, self.steep = scale, span > SPAN
-        self.lift = LIFT if self.steep else 1.0  # for what pulls are to be multiplied by
+        self.lift = _LIFT if self.steep else 1.0  # for what pulls are to be multiplied by
         self.less: Tensor | float = less
         self.count = len(self.sorted)
         self.kept: list[Tensor] | None = [] if self.count <= STORED else None
