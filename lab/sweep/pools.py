@@ -101,9 +101,9 @@ class LocalPool:
 
     def close(self) -> None:
         """End the processes at once."""
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.shutdown(wait=True, kill_workers=True)
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, kill_workers=True)
+            self._executor = None
 
 
 class DaskPool:
