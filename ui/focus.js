@@ -77,7 +77,7 @@ class Keeper {
 
   // Once the page has stood for a while: what it names comes with the end of its script.
   settle(stood = 0) {
-    const stands = document.querySelector("[data-test-script-state=notRunning]") && this.place();
+    const stands = this.lost && document.querySelector("[data-test-script-state=notRunning]") && this.place();
     const waits = performance.now() - this.since < PATIENCE;
     if (this.lost && waits && stood < 2) return void setTimeout(() => this.settle(stands ? stood + 1 : 0), SOON);
     const place = this.lost && this.place();
