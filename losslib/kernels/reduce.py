@@ -26,8 +26,7 @@ def number(value: Tensor) -> Number:
 
 def total(values: Tensor) -> Number:
     """The sum of all values."""
-    sum_ = values.sum()
-    return sum_.item() if leased() else sum_
+    return number(values.sum())
 
 
 def one_over(count: Number, dtype: torch.dtype) -> Number:

@@ -188,8 +188,11 @@ class Playground {
     if (text === this.lastTold || (!this.lastTold && !this.version)) return;
     this.lastTold = text;
     this.told.add(points);
-    const kept = Object.entries(this.data.defaults).map(([key, usual]) => [key, state[key.split(".")[1]], usual]);
-    keepInAddress(Object.fromEntries(kept.map(([key, text, usual]) => [key, text === usual ? "" : text])));
+    const kept = Object.entries(this.data.defaults).map(([key, usual]) => {
+      const text = state[key.split(".")[1]];
+      return [key, text === usual ? "" : text];
+    });
+    keepInAddress(Object.fromEntries(kept));
     this.setState("told", state);
   }
 
