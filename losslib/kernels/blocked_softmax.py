@@ -25,10 +25,19 @@ SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single preci
 REACH = 640.0  # span of logits above which their rows are seldom near enough to each other
 STORED = 4096
 _WIDE = 4096  # columns of a tile
-_LEAST = {torch.float32: -70.0, torch.float64: -120.0}  # exponents of measured logits
+_LOWEST = {torch.float32: -70.0, torch.float64: -120.0}  # exponents off half the largest of two rows
 _NEAR = 1.2  # between the largest of the rows, as a part of that: an entry at the end is nothing in its row
-_LIFT = 2.0**50  # of pulls: with it the least weights are ordinary numbers, and the largest have an end
+_LIFT_OF_PULLS = 2.0**50  # the least weights times it are ordinary numbers, and the largest have an end
 _NOTHING = 1e-34  # weights that would pull by subnormal numbers
+
+
+def out_of_reach(span: float, rows: int) -> str:
+    """Why blocks that serve rows and columns do not take logits of this span, "" where they do."""
+    if span > REACH:
+        return f"its logits span {span:.3g}, more than {REACH:g}"
+    if span > SPAN and rows > STORED:
+        return f"its logits span {span:.3g}, and blocks keep more than {SPAN:g} for up to {STORED:,} rows"
+    return ""
 
 
 class UnevenError(Exception):
@@ -58,12 +67,11 @@ class Softmax:
         self.sorted = SortedRows(x, batch.labels, loss.distance)
         self.rows, self.with_positives = self.sorted.rows.unit, with_positives
         self.scale, self.steep = scale, span > SPAN
-        self.lift = _LIFT if self.steep else 1.0  # for what pulls are to be multiplied by
+        self.lift = _LIFT_OF_PULLS if self.steep else 1.0  # for what pulls are to be multiplied by
         self.less: Tensor | float = less
         self.count = len(self.sorted)
         self.kept: list[Tensor] | None = [] if self.count <= STORED else None
-        if self.steep and self.kept is None:
-            raise UnevenError
+        assert not out_of_reach(span, self.count)
         self.pulls = take(*self.rows.shape, dtype=x.dtype).zero_()
         self.block_rows = self.sorted.block_rows if self.kept is not None else 256
         self._spare: Tensor | None = None
@@ -126,7 +134,7 @@ class Softmax:
                 torch.maximum(part, most, out=part)
         some = largest > -FAR / 2
         low, high = torch.where(some, largest, FAR).amin().item(), largest.amax().item()
-        if high - low > -_LEAST[self.rows.dtype] * _NEAR:
+        if high - low > -_LOWEST[self.rows.dtype] * _NEAR:
             raise UnevenError
         middle = (low + high) / 2 if low < FAR else 0.0
         self.less = torch.where(some, largest, middle)
@@ -189,7 +197,7 @@ class Softmax:
         logits = self._logits(values, 0.0 if isinstance(self.less, Tensor) else self.less)
         if self.steep:
             logits.sub_(self.halves[block.start : block.stop].unsqueeze(1)).sub_(self.halves[first:last])
-            logits.clamp_(_LEAST[logits.dtype], 0.0)
+            logits.clamp_(_LOWEST[logits.dtype], 0.0)
         self._put(0.0, logits.exp_(), block, first)
         return logits
 

@@ -119,4 +119,4 @@ def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
         return "its labels are not whole numbers"
     if here.rows <= (above := kernel.above(loss)):
         return f"up to {above} rows that is the quickest"
-    return kernel.unblocked(loss)
+    return kernel.not_in_blocks(loss, here.rows)

@@ -28,7 +28,7 @@ from losslib.kernels import (
     reduce,
     triplets_by_rows,
 )
-from losslib.kernels.blocked_softmax import REACH
+from losslib.kernels.blocked_softmax import out_of_reach
 from losslib.reducers import AvgNonZeroReducer, DivisorReducer
 
 _STEEP_FROM = 384  # rows above which blocks are quicker than a matrix off each row's largest logit
@@ -42,9 +42,10 @@ class Kernel:
     dense: on the whole distance matrix; None for a loss of its own kind, which `blocked` then is.
     unfit: why the loss's options have no fused form, "" where they have.
     blocked: in blocks of rows sorted by label, (loss, rows, batch, wanted) -> Found.
-    unblocked: why the options have no such form.
+    unblocked: why the options have no such form, whatever their logits span.
+    reach: how far apart the logits of the blocks may be, 0 for hinges.
     blocked_from: number of rows above which it is the quicker one, and `by_rows` for as many references.
-    span: what the logits span: up to a limit a dense form takes a constant off, which is quick.
+    span: how far apart the dense form's logits may be: up to a limit a constant is taken off, which is quick.
     own: what the dense form gets besides values and masks.
     learned: the parameter of the loss that is trained with the embeddings, None without one.
     takes_references: whether the references may be a set of their own.
@@ -56,6 +57,7 @@ class Kernel:
     unfit: Callable[[Any], str]
     blocked: Callable[..., Any] | None = None
     unblocked: Callable[[Any], str] = lambda loss: ""
+    reach: Callable[[Any], float] = lambda loss: 0.0
     blocked_from: int = 384
     span: Callable[[Any], float] = lambda loss: 0.0
     own: Callable[[Any, Batch], Tensor | None] = lambda loss, batch: None
@@ -68,6 +70,10 @@ class Kernel:
         """Number of rows above which blocks are quicker under the loss's options."""
         steep = self.span(loss) > dense_softmax.SPAN
         return min(self.blocked_from, _STEEP_FROM) if steep else self.blocked_from
+
+    def not_in_blocks(self, loss: Any, rows: int) -> str:
+        """Why so many rows have no blocked form under the loss's options, "" where they have."""
+        return self.unblocked(loss) or out_of_reach(self.reach(loss), rows)
 
 
 def unfit_parts(loss: Any, reducers: tuple[type, ...] | None = None) -> str:
@@ -149,25 +155,14 @@ def _one_boundary(loss: Any) -> str:
     return "every class has its own beta" if loss.num_classes is not None else _one_power(loss)
 
 
-def _bounded(span: Callable[[Any], float]) -> Callable[[Any], str]:
-    """The check of blocks that serve rows and columns: logits may span no more than REACH."""
-
-    def unblocked(loss: Any) -> str:
-        if not loss.distance.is_inverted:
-            return "softmax losses in blocks take cosines"
-        return _beyond_reach(span(loss))
-
-    return unblocked
-
-
-def _beyond_reach(span: float) -> str:
-    return f"its logits span {span:.3g}, more than {REACH:g}" if span > REACH else ""
+def _cosines(loss: Any) -> str:
+    return "" if loss.distance.is_inverted else "softmax losses in blocks take cosines"
 
 
 def _nca(loss: Any) -> str:
     if not loss.distance.is_inverted and loss.distance.power != 2:
         return "blocks take cosines and squared distances"
-    return _beyond_reach(_nca_span(loss))
+    return ""
 
 
 def _by_temperature(loss: Any) -> float:
@@ -203,7 +198,6 @@ def kernels() -> dict[type, Kernel]:
 def _table() -> dict[type, Kernel]:
     softmax, hinges, in_blocks = dense_softmax, dense_hinges, blocked_softmax_losses
     by_temperature = _softmax("temperature", inverse=True)
-    spans_two = _bounded(_by_temperature)
     return {
         losses.ContrastiveLoss: Kernel(
             hinges.contrastive,
@@ -243,19 +237,26 @@ def _table() -> dict[type, Kernel]:
             softmax.sup_con,
             by_temperature,
             in_blocks.sup_con,
-            spans_two,
+            _cosines,
+            _by_temperature,
             blocked_from=512,
             span=_by_temperature,
             by_rows=by_rows.sup_con,
         ),
         losses.NTXentLoss: Kernel(
-            softmax.nt_xent, by_temperature, in_blocks.nt_xent, spans_two, by_rows=by_rows.nt_xent
+            softmax.nt_xent,
+            by_temperature,
+            in_blocks.nt_xent,
+            _cosines,
+            _by_temperature,
+            by_rows=by_rows.nt_xent,
         ),
         losses.DecoupledContrastiveLoss: Kernel(
             softmax.decoupled,
             _no_avg_non_zero,
             decoupled_weights.blocked,
-            spans_two,
+            _cosines,
+            _by_temperature,
             blocked_from=512,
             span=_weighted,
             by_rows=by_rows.decoupled,
@@ -265,19 +266,26 @@ def _table() -> dict[type, Kernel]:
             softmax.multi_similarity,
             _softmax("alpha", "beta"),
             in_blocks.multi_similarity,
-            _bounded(in_blocks.multi_similarity_span),
+            _cosines,
+            in_blocks.multi_similarity_span,
             blocked_from=512,
             span=_multi_similarity,
             by_rows=by_rows.multi_similarity,
         ),
         losses.CircleLoss: Kernel(
-            softmax.circle, _softmax("gamma"), in_blocks.circle, _bounded(_circle), by_rows=by_rows.circle
+            softmax.circle,
+            _softmax("gamma"),
+            in_blocks.circle,
+            _cosines,
+            _circle,
+            by_rows=by_rows.circle,
         ),
         losses.NCALoss: Kernel(
             dense_right_wrong.nca,
             _softmax("softmax_scale"),
             blocked_right_wrong.nca,
             _nca,
+            _nca_span,
             blocked_from=512,
             span=_nca_span,
             by_rows=by_rows.nca,
@@ -286,7 +294,8 @@ def _table() -> dict[type, Kernel]:
             dense_right_wrong.instance,
             _softmax("gamma"),
             blocked_right_wrong.instance,
-            _bounded(lambda loss: loss.gamma),
+            _cosines,
+            lambda loss: loss.gamma,
             blocked_from=512,
             span=lambda loss: loss.gamma,
             by_rows=by_rows.instance,

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from losslib import distances, losses, reducers
-from losslib.kernels import blocked_softmax, explain, forms, plain, run
+from losslib.kernels import blocked_softmax, explain, plain, run
+from losslib.kernels.blocked_softmax import SPAN
 from losslib.kernels.forms import kernels
 
 ON_A_TIE = {"ContrastiveLoss", "MarginLoss"}  # a zero row is at distance 1, their default margin
@@ -236,7 +237,7 @@ STEEP: list[tuple[str, dict[str, Any]]] = [
 def test_rows_off_their_own_largest_logit_in_single_precision(
     name: str, options: dict[str, Any], steep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forms, "REACH", blocked_softmax.SPAN)  # no steep options in symmetric blocks
+    monkeypatch.setattr(blocked_softmax, "REACH", SPAN)  # no steep options in symmetric blocks
     x, y = rows(400, 1, 64), classes(400, 7)
     references = rows(900, 2, 64), classes(900, 9, 1) - 1
     for given in ((x, y), (x, y, None, *references)):

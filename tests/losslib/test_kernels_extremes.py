@@ -8,7 +8,7 @@ from torch import Tensor
 
 from losslib import losses
 from losslib.distances import CosineSimilarity
-from losslib.kernels import explain, forms, plain
+from losslib.kernels import blocked_softmax, explain, plain
 from losslib.kernels.blocked_softmax import SPAN
 from losslib.kernels.matrix import Matrix
 from losslib.kernels.row_blocks import RowBlocks
@@ -103,7 +103,7 @@ def test_steep_slopes_are_no_subnormal_numbers(
 
     monkeypatch.setattr(Matrix, "back", seen(Matrix.back))
     monkeypatch.setattr(RowBlocks, "pull", seen(RowBlocks.pull))
-    monkeypatch.setattr(forms, "REACH", SPAN)  # no steep options in symmetric blocks
+    monkeypatch.setattr(blocked_softmax, "REACH", SPAN)  # no steep options in symmetric blocks
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(rows) % 8
     centres = torch.randn(8, 64, generator=generator)
