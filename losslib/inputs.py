@@ -151,7 +151,7 @@ def read_labels(owner: str, name: str, labels: Any, x: Tensor) -> Tensor:
         labels = labels.view(torch.int64)  # same bits are equal, and torch compares int64 everywhere
     elif labels.dtype in (torch.uint16, torch.uint32):
         labels = labels.to(torch.int64)
-    return labels.to(x.device)
+    return labels if labels.device == x.device else labels.to(x.device)
 
 
 def read_indices(owner: str, given: Any, anchors: int, references: int, x: Tensor) -> Indices:

@@ -87,6 +87,8 @@ def threshold_consistent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slope
     low = _within(torch.le, v, loss.margin_plus).mul_(masks.positive)
     push, by_high = _mean_beyond(v, high, loss.margin_minus, 1.0, loss.lambda_minus)
     pull, by_low = _mean_beyond(v, low, loss.margin_plus, -1.0, loss.lambda_plus)
+    if isinstance(by_high, float) and isinstance(by_low, float) and not by_high and not by_low:
+        push = total(v) * 0.0  # NaN, which reaches no threshold, stays
     orders = _orders(masks, False)
     slope, lifted = reduce.difference_(high, by_high * orders, low, by_low * orders)
     return Slopes(pull + push, slope, both=masks.symmetric, lifted=lifted)
@@ -98,7 +100,7 @@ def _mean_beyond(
     """weight times the mean of sign * (v - threshold) where `within` is 1, and its derivative by each."""
     count = total(within)
     if isinstance(count, float) and count == 0:
-        return total(v) * 0.0, 0.0  # NaN, which reaches no threshold, stays
+        return 0.0, 0.0
     by = weight * reduce.one_over(count, v.dtype)
     return total(_shifted(v, -sign * threshold, sign).mul_(within)) * by, by
 
@@ -115,6 +117,9 @@ def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     sign = -1.0 if loss.distance.is_inverted else 1.0
     far = masks.keep_negatives_(_beyond(v, loss.margin, own, -sign))
     near = _beyond(v, loss.margin, own, sign).mul_(masks.positive)
+    both = masks.symmetric and own.ndim == 1
+    if both and not loss.learn_beta and (numbers := masks.alike):
+        return _alike(near, far, *numbers, sign)
     positives, negatives = masks.positives, masks.negatives
     sums = reduce.number((near.sum(1) @ negatives).add_(far.sum(1) @ positives))
     of_near, of_far = near.sign_().sum(1), far.sign_().sum(1)
@@ -126,13 +131,25 @@ def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
         by_boundary = ((of_far * positives - of_near * negatives) * (each * sign)).unsqueeze(1)
         penalty, by_boundary = _penalty(loss, own, positives * negatives, each, by_boundary)
         value = value + penalty
-    both = masks.symmetric and own.ndim == 1
     # both rows of a positive pair have as many negatives
     slope = near.mul_(negatives.unsqueeze(1))
     # in place of the mask, which nothing needs any more
     slope.addcmul_(far, _both(positives, both, masks.positive), value=-0.5 if both else -1.0)
     slope, lifted = reduce.times_(slope, each * (sign * (2 if both else 1)))
     return Slopes(value, slope, by_boundary, both, lifted)
+
+
+def _alike(near: Tensor, far: Tensor, positives: float, negatives: float, sign: float) -> Slopes:
+    """The mean hinge over all triplets of a batch with itself, whose anchors have as many pairs each.
+
+    A pair's hinge counts once for each pair of the other kind.
+    """
+    sum_ = negatives * total(near) + positives * total(far)
+    count = negatives * total(near.sign_()) + positives * total(far.sign_())
+    if count == 0:
+        return Slopes(sum_ * 0.0, near.zero_(), both=True)
+    slope, lifted = reduce.difference_(near, 2 * sign * negatives / count, far, 2 * sign * positives / count)
+    return Slopes(sum_ / count, slope, both=True, lifted=lifted)
 
 
 def _beyond(v: Tensor, margin: float, own: Tensor, sign: float) -> Tensor:

@@ -140,6 +140,17 @@ class Masks:
         return self.negative.sum(1)
 
     @property
+    def alike(self) -> tuple[float, float] | None:
+        """Numbers of positives and negatives where every anchor is known to have as many, else None."""
+        if not (self.whole and self.known and len(self.labels)):
+            return None
+        least, most = torch.aminmax(self.positives)
+        number = least.item()
+        if number != most.item():
+            return None
+        return number, self.others.shape[0] - int(self.symmetric) - number
+
+    @property
     def has_positives(self) -> Tensor | None:
         """1 for the anchors with positives, (B,); None where all are known to have some."""
         return self.some(self.positives)

@@ -81,11 +81,11 @@ def rows(reducer: Reducer, values: Tensor, present: Tensor | None) -> tuple[Numb
 
 
 def difference_(a: Tensor, by_a: Number, b: Tensor, by_b: Number) -> tuple[Tensor, float]:
-    """(by_a * a - by_b * b) times a number, in the place of a, and that number; may overwrite b."""
+    """(by_a * a - by_b * b) times a number, in the place of a or b, and that number."""
     if isinstance(by_a, Tensor) or isinstance(by_b, Tensor):
         return a.mul_(by_a).sub_(b.mul_(by_b)), 1.0
     if by_a == 0:
-        return torch.mul(b, -by_b, out=a), 1.0
+        return (b, -1 / by_b) if by_b else (b.zero_(), 1.0)
     if by_b == 0:
         return a, 1 / by_a
     return a.sub_(b, alpha=by_b / by_a), 1 / by_a
