@@ -17,23 +17,23 @@ from losslib.inputs import Batch
 from losslib.kernels import reduce
 from losslib.kernels.blocks import FAR, DistanceBlocks
 from losslib.kernels.function import Found
-from losslib.kernels.scratch import lease, take
+from losslib.kernels.scratch import lease, upright
 from losslib.kernels.sorted_rows import Block, SortedRows
-from losslib.kernels.threshold_search import AT_A_TIME, search
+from losslib.kernels.threshold_search import WHOLE, search
 
 
 def triplets(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """TripletMarginLoss."""
     assert batch.labels is not None
     rows = SortedRows(x, batch.labels, loss.distance)
-    height = min(max(_LEAST, min(_MOST, _ENTRIES // len(rows))), len(rows))
+    height = rows.evenly(max(_LEAST, min(_MOST, _ENTRIES // len(rows))))
     blocks = DistanceBlocks(rows, loss.distance, False, height)
     total, active = 0.0, 0.0
     for block in rows.blocks(height):
         values, at = blocks.of(block)
         assert values is not None
         with lease():  # of what one block needs
-            part = _OfBlock(rows, block, values.neg() if blocks.inverted else values, loss.margin)
+            part = _OfBlock(rows, block, values, loss.margin, blocks.inverted)
             total += part.total
             active += part.active
             if wanted and part.active:
@@ -60,66 +60,53 @@ _FEW = 10  # thresholds up to which comparing with each is quicker than a search
 
 
 class Triplets:
-    """The triplets of a block of anchors."""
+    """The triplets of a block of anchors. In memory every anchor has a column of entries."""
 
-    columns: Tensor  # of each anchor's positives (b, m), and of places that hold none
+    def __init__(self, values: Tensor, inverted: bool) -> None:
+        """Distances, or similarities (`inverted`), (b, N); those of no pairs FAR, or -FAR."""
+        nearest = values.amax(1, keepdim=True) if inverted else values.amin(1, keepdim=True)
+        ends = (nearest, values) if inverted else (values, nearest)
+        # by how much farther: added to whole distances, the margin's rounding would flip triplets
+        self.apart = torch.sub(*ends, out=upright(*values.shape, dtype=values.dtype))
 
-    def place(self, separation: Tensor, near: Tensor, margin: float) -> None:
-        """Distances (b, N) and those of the positives (b, m), which it overwrites; -FAR: none."""
-        farthest = near.amax(1, keepdim=True)
-        farthest = torch.where(farthest == -FAR, 0.0, farthest)
-        # the farthest positive is taken off before the margin is added, whose rounding would flip triplets
-        self.thresholds = near.sub_(farthest).add_(margin)
-        self.apart = torch.sub(separation, farthest, out=take(*separation.shape, dtype=near.dtype))
-
-    def count(self, none: int) -> None:
+    def count(self, near: Tensor, columns: Tensor, none: int) -> None:
         """Count who violates what, once those that are no negatives are FAR apart.
 
-        none: how many places of an anchor hold no positive for certain.
+        near: how far apart an anchor and its positives are, the margin added, (b, m), which it overwrites;
+            below 0 where there is none. columns: theirs. none: how many there are none of for certain.
         """
-        self.slopes = take(*self.apart.shape, dtype=self.apart.dtype)  # minus the positives beyond each
-        if self.thresholds.shape[1] - none <= _FEW:
+        self.thresholds, self.columns = near.clamp_min_(0.0), columns  # nothing is below 0
+        self.slopes = upright(*self.apart.shape, dtype=self.apart.dtype)  # minus the positives beyond each
+        if near.shape[1] - none <= _FEW:
             self._compare()
         else:
-            thresholds, order = self.thresholds.sort(1)
-            self.thresholds, order = thresholds[:, none:], order[:, none:]  # they are the least
-            self.columns = self.columns.gather(1, order)
-            self._search()
+            thresholds, order = near.view(WHOLE[near.dtype]).sort(1)
+            thresholds, order = thresholds[:, none:], order[:, none:]  # they are the least
+            self.columns = columns.gather(1, order)
+            self.of_positive = search(self.apart.t(), thresholds.t(), self.slopes.t()).t()
+            self.thresholds = thresholds.view(near.dtype)
         self._sum()
 
     def _sum(self) -> None:
         """The sum of all hinges and the number of those above 0, from the counts."""
-        self.active = float(self.of_positive.sum(1).double().sum())
-        by_row = (self.of_positive * self.thresholds).sum(1)
-        by_row.add_(torch.mul(self.slopes, self.apart, out=self.apart).sum(1))
+        self.active = float(self.of_positive.sum(dtype=torch.float64))
+        by_row = torch.mul(self.slopes, self.apart, out=self.apart).sum(1)
+        by_row.add_((self.of_positive * self.thresholds).sum(1))
         self.total = float(by_row.sum(dtype=torch.float64))
 
     def _compare(self) -> None:
         """Fill in the counts by comparing with every threshold."""
-        width = self.thresholds.shape[1]
-        of_positive = self.apart.new_empty(width, self.apart.shape[0])
-        beyond = take(*self.apart.shape, dtype=self.apart.dtype)
-        for at in range(width):
+        thresholds = self.thresholds.t().contiguous()
+        of_positive = torch.empty_like(thresholds)
+        beyond = upright(*self.apart.shape, dtype=self.apart.dtype)
+        for at, threshold in enumerate(thresholds):
             out = beyond if at else self.slopes
-            torch.lt(self.apart, self.thresholds[:, at : at + 1], out=out)
+            torch.lt(self.apart, threshold.unsqueeze(1), out=out)
             torch.sum(out, 1, out=of_positive[at])
             if at:
                 self.slopes.add_(beyond)
         self.slopes.neg_()
         self.of_positive = of_positive.t()
-
-    def _search(self) -> None:
-        """Fill in the counts, a few rows at a time, so that what is searched stays in the cache."""
-        apart, (rows, many) = self.apart, self.thresholds.shape
-        columns, width = apart.shape[1], 1 << many.bit_length()
-        table = torch.full((rows, width), -FAR, dtype=apart.dtype)
-        table[:, width - 1 - many : width - 1] = self.thresholds
-        counts = torch.empty(rows, width, dtype=apart.dtype)
-        step = min(max(1, AT_A_TIME // columns), rows)
-        for first in range(0, rows, step):
-            part = slice(first, min(first + step, rows))
-            counts[part] = search(apart[part], table[part], self.slopes[part])
-        self.of_positive = counts.cumsum_(1)[:, width - 1 - many : width - 1]
 
     def slope(self) -> Tensor:
         """The derivative of the sum by each distance, (b, N)."""
@@ -129,16 +116,16 @@ class Triplets:
 class _OfBlock(Triplets):
     """Those of a block of a sorted batch against all of it."""
 
-    def __init__(self, rows: SortedRows, block: Block, separation: Tensor, margin: float) -> None:
-        own = torch.arange(block.start, block.stop).unsqueeze(1)
-        starts = rows.starts[block.start : block.stop].unsqueeze(1)
+    def __init__(self, rows: SortedRows, block: Block, values: Tensor, margin: float, inverted: bool) -> None:
+        super().__init__(values, inverted)
+        self.apart.diagonal(block.start).fill_(-FAR)
         largest = max(rows.counts[number] for number in rows.classes_of(block))
         number = torch.arange(largest)
-        self.columns = (starts + number).clamp_(max=len(rows) - 1)
-        near = separation.gather(1, self.columns)
-        if largest > min(rows.counts):
-            sizes = rows.sizes[block.start : block.stop].unsqueeze(1)
-            near.masked_fill_(number >= sizes, -FAR)
-        self.place(separation, near.scatter_(1, own - starts, -FAR), margin)
-        rows.put(FAR, self.apart, block, 0)
-        self.count(none=1)  # the row itself
+        columns = rows.starts[block.start : block.stop].unsqueeze(1) + number
+        if rows.alike:
+            near = self.apart.gather(1, columns).add_(margin)
+        else:
+            near = self.apart.gather(1, columns.clamp_(max=len(rows) - 1)).add_(margin)
+            near.masked_fill_(number >= rows.sizes[block.start : block.stop].unsqueeze(1), 0.0)
+        rows.put(2 * FAR, self.apart, block, 0)
+        self.count(near, columns, none=1)  # the row itself

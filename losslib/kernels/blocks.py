@@ -17,7 +17,7 @@ from losslib.distances.exact import roots
 from losslib.kernels.matrix import NARROW, NEAR
 from losslib.kernels.positives import Positives
 from losslib.kernels.rows import Rows
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import constant, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
 FAR = 1e30  # squared distance, or minus a similarity, of entries that are no pairs
@@ -42,6 +42,8 @@ class Precision:
 
 class DistanceBlocks:
     """Blocks of Euclidean distances or of similarities between sorted rows, with what they pull on the rows.
+
+    In memory blocks of all pairs have a column for each of their rows.
 
     negatives: whether only negative pairs are wanted, each once but for those within a block, which come in
         both orders; others are far. Else all pairs are, and only a row is far from itself.
@@ -101,19 +103,21 @@ class DistanceBlocks:
         """Squared distances or similarities of a block, and the least or largest of them."""
         first = self._first(block)
         own, others = at.rows[block.start : block.stop], at.rows[first:]
-        shape = block.stop - block.start, len(self.sorted) - first
-        out = self.buffer[: shape[0] * shape[1]].view(shape)
+        out = self._room(len(own), len(others))
         if self.inverted:
             torch.mm(own, others.t(), out=out)
             self._put_far(out, block)
             return out, 0.0 if reach is None else out.amax().item()
-        if at.unit:
-            torch.mm(own * -2, others.t(), out=out).add_(2)
-        else:
-            torch.addmm(at.squares[first:], own, others.t(), alpha=-2.0, out=out)
+        squares = constant(2.0, own) if at.unit else at.squares[first:]
+        torch.addmm(squares, own, others.t(), alpha=-2.0, out=out)
+        if not at.unit:
             out.add_(at.squares[block.start : block.stop].unsqueeze(1))
         self._put_far(out, block)
         return out, out.amin().item()
+
+    def _room(self, rows: int, columns: int) -> Tensor:
+        room = self.buffer[: rows * columns]
+        return room.view(rows, columns) if self.negatives else room.view(columns, rows).t()
 
     def _exactly(self, at: Precision, block: Block) -> Tensor:
         own, others = at.rows[block.start : block.stop], at.rows[self._first(block) :]

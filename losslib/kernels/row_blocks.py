@@ -7,7 +7,7 @@ and everything else is negative. A block is some rows against all columns: memor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,7 +136,8 @@ class RowBlocks:
     """The blocks between a batch and its references, with what slopes by their values pull on both.
 
     sides: how many pulls are kept apart. near: whether small distances must be exact, as those of positives
-    that are pulled together must; else they may be off by the rounding of unit rows' products.
+    that are pulled together must; else they may be off by the rounding of unit rows' products. room: `take`
+    or `upright`, for the memory of a block.
     """
 
     def __init__(
@@ -147,6 +148,7 @@ class RowBlocks:
         needs: tuple[bool, ...],
         sides: int = 1,
         near: bool = True,
+        room: Callable[..., Tensor] = take,
     ) -> None:
         assert batch.labels is not None
         self.inverted: bool = loss.distance.is_inverted
@@ -158,7 +160,7 @@ class RowBlocks:
             self.y = _Sorted(given.references, batch.ref_labels, loss, needs[1])
         self.dtype = given.embeddings.dtype
         self._place(batch)
-        self.near = near and not self.inverted
+        self.near, self.room = near and not self.inverted, room
         self.radial = not self.inverted and not self.x.rows.normalised
         if self.radial:  # far from the origin, products would cancel
             self.x.middle = self.y.middle = centre(self.y.rows.wide)
@@ -169,7 +171,6 @@ class RowBlocks:
                 of.prepare(sides)
         most = min(_MOST, max(_LEAST, _ENTRIES // max(len(self.y), 1)))
         self.block_rows = even(len(self.x), most)
-        self.buffer = take(self.block_rows * len(self.y), dtype=self.dtype)
 
     def _place(self, batch: Batch) -> None:
         """Where each row and its class lie among the columns, and one number a class."""
@@ -196,7 +197,7 @@ class RowBlocks:
             with lease():  # of what one block needs
                 columns = band if band_alone else slice(0, len(self.y))
                 values, exact = self._values(here, columns)
-                same = take(stop - start, band.stop - band.start, dtype=self.dtype)
+                same = self.room(stop - start, band.stop - band.start, dtype=self.dtype)
                 torch.eq(self.own_number[here].unsqueeze(1), self.number[band], out=same)
                 part = Part(
                     values,
@@ -217,8 +218,7 @@ class RowBlocks:
                 yield part
 
     def _values(self, here: slice, columns: slice) -> tuple[Tensor, bool]:
-        size = (here.stop - here.start), (columns.stop - columns.start)
-        out = self.buffer[: size[0] * size[1]].view(size)
+        out = self.room(here.stop - here.start, columns.stop - columns.start, dtype=self.dtype)
         if self.inverted:
             return torch.mm(self.x.unit[here], self.y.unit[columns].t(), out=out), False
         if self.single and (found := self._in_single(here, columns, out)) is not None:

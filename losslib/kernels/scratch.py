@@ -73,6 +73,11 @@ def take(*shape: int, dtype: torch.dtype) -> Tensor:
     return view
 
 
+def upright(rows: int, columns: int, *, dtype: torch.dtype) -> Tensor:
+    """The same, (rows, columns), but a column lies in one piece in memory."""
+    return take(columns, rows, dtype=dtype).t()
+
+
 def _made(kept: _Kept, start: int, shape: tuple[int, ...], dtype: torch.dtype) -> tuple[Tensor, int]:
     """A tensor in the memory from `start` on, or a fresh one beyond it, and where the next may start."""
     size = prod(shape) * dtype.itemsize

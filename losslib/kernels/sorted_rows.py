@@ -46,8 +46,9 @@ class SortedRows:
         _, self.classes, sizes = torch.unique_consecutive(labels, return_inverse=True, return_counts=True)
         self.counts: list[int] = sizes.tolist()
         self.stops = list(accumulate(self.counts))
-        self.block_rows = even(len(x), min(_MOST, max(BLOCK, _CACHE // max(len(x), 1))))
+        self.alike = self.counts[0] if min(self.counts) == max(self.counts) else 0  # rows of every class
         self._sizes = sizes
+        self.block_rows = self.evenly(min(_MOST, max(BLOCK, _CACHE // max(len(x), 1))))
 
     def __len__(self) -> int:
         return self.stops[-1]
@@ -66,6 +67,11 @@ class SortedRows:
     def starts(self) -> Tensor:
         """Where each row's class starts."""
         return (self._sizes.cumsum(0) - self._sizes).index_select(0, self.classes)
+
+    def evenly(self, most: int) -> int:
+        """Rows of a block, at most so many: blocks about as large, of whole classes where these fit."""
+        each = self.alike if 0 < self.alike <= most else 1
+        return each * even(len(self) // each, most // each)
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The blocks, in order."""
@@ -89,6 +95,9 @@ class SortedRows:
 
         values: (b, w), of the block's rows and the columns from `first` on.
         """
+        if self._of_whole_classes(block) and block.start >= first:
+            self._within(values, block, first).fill_(number)
+            return
         classes = self.classes_of(block)
         if len(classes) <= _FEW:
             for stop, count in zip(
@@ -106,6 +115,16 @@ class SortedRows:
                 band.add_(self.same(block, low, high), alpha=number)
             else:
                 band.mul_(self.different(block, low, high))
+
+    def _of_whole_classes(self, block: Block) -> bool:
+        return self.alike > 0 and block.start % self.alike == 0 and block.stop % self.alike == 0
+
+    def _within(self, values: Tensor, block: Block, first: int) -> Tensor:
+        """Where rows and columns are of one class, (k, m, m), in a block of whole classes of one size."""
+        number, size = (block.stop - block.start) // self.alike, self.alike
+        down, across = values.stride()
+        place = values.storage_offset() + (block.start - first) * across
+        return values.as_strided((number, size, size), (size * (down + across), down, across), place)
 
     def same(self, block: Block, low: int, high: int) -> Tensor:
         """1 where a row of the block and a column low..high are of one class, (b, high - low)."""

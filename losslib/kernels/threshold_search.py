@@ -1,4 +1,9 @@
-"""How many of its anchor's thresholds each of many distances reaches, by a binary search for all at once."""
+"""How many of its anchor's thresholds each of many distances reaches, by a binary search for all at once.
+
+Numbers that are not negative have the order of the whole numbers that their bits are. They are compared as
+these, so that places among the thresholds are whole numbers from the start. Every anchor has a column: what
+lies side by side in memory are different anchors' entries, and counting one need not wait for the one before.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +12,51 @@ from torch import Tensor
 
 from losslib.kernels.scratch import lease, take
 
-AT_A_TIME = 1 << 16  # entries searched at a time, which stay in the cache
+WHOLE = {torch.float32: torch.int32, torch.float64: torch.int64}
+_AT_A_TIME = 1 << 16  # entries searched at a time, which stay in the cache
 _PARTS = 4  # that a search begins with, by comparing with the thresholds between them
 
 
-def search(apart: Tensor, table: Tensor, found: Tensor) -> Tensor:
-    """Minus the number of thresholds beyond each entry, into `found`; how many entries reach so many.
+def search(apart: Tensor, thresholds: Tensor, found: Tensor) -> Tensor:
+    """Minus the number of thresholds beyond each entry, into `found`; how many are below each threshold.
 
-    apart: (h, w), measured as the thresholds are. found: (h, w), contiguous.
-    table: (h, 2^k), k > 1, the ascending thresholds of each row, the last place of a row free.
-    Gives counts (h, 2^k) of the entries that reach 0, 1, ... thresholds.
+    apart: (n, b), not negative, a column for each anchor. found: the same; both contiguous.
+    thresholds: (m, b), m > 2, ascending, as whole numbers.
+    Gives counts (m, b).
     """
-    width = table.shape[1]
-    # the first of each row in the flat table
-    first = torch.arange(0, table.numel(), width, dtype=apart.dtype).unsqueeze(1)
+    (entries, anchors), (many, _) = apart.shape, thresholds.shape
+    width, stride = 1 << many.bit_length(), 1 << (anchors - 1).bit_length()
+    before = width - 1 - many  # thresholds of 0, which all reach
     with lease():
-        place = take(apart.numel(), dtype=torch.int32)  # half the size of int64, and quicker
-        level = take(*apart.shape, dtype=apart.dtype)
-        part = width // _PARTS
-        for border in range(part - 1, width - 1, part):
-            # in whole parts of the thresholds to begin with, whose borders need no looking up
-            torch.ge(apart, table[:, border : border + 1], out=level)
-            torch.add(first if border < part else found, level, alpha=part, out=found)
-        flat, places, levels, half = table.view(-1), found.view(-1), level.view(-1), part // 2
-        while half:
-            torch.index_select(flat[half - 1 :], 0, place.copy_(places), out=levels)
-            found.add_(torch.ge(apart, level, out=level), alpha=half)
-            half //= 2
-        counts = torch.bincount(place.copy_(places), minlength=table.numel())
-    found.sub_(first + (width - 1))
-    return counts.view_as(table)
+        table = take(width, stride, dtype=thresholds.dtype).zero_()
+        table[before : width - 1, :anchors] = thresholds
+        column = torch.arange(anchors, dtype=table.dtype)
+        beyond = column.to(apart.dtype).div_(-stride).sub_(width - 1)
+        counts = torch.zeros(table.numel(), dtype=torch.int64)
+        height = min(max(1, _AT_A_TIME // anchors), entries)
+        level = take(height, anchors, dtype=table.dtype)
+        for first in range(0, entries, height):
+            here = found[first : first + height]
+            place = here.view(table.dtype)
+            _search(apart[first : first + height].view(table.dtype), table, column, place, level[: len(here)])
+            counts.add_(torch.bincount(place.view(-1), minlength=len(counts)))
+            torch.add(beyond, here.copy_(place), alpha=1 / stride, out=here)
+    return counts.view_as(table).to(apart.dtype).cumsum_(0)[before : width - 1, :anchors]
+
+
+def _search(apart: Tensor, table: Tensor, column: Tensor, place: Tensor, level: Tensor) -> None:
+    """The place (n, b) of each entry in the flat table (2^k, s): in the row of so many as it reaches.
+
+    column: (b,), that of each anchor. level: room for as many.
+    """
+    (width, stride), anchors = table.shape, len(column)
+    part = width // _PARTS
+    for border in range(part - 1, width - 1, part):
+        # in whole parts of the thresholds to begin with, whose borders need no looking up
+        torch.ge(apart, table[border, :anchors], out=level)
+        torch.add(column if border < part else place, level, alpha=part * stride, out=place)
+    flat, places, levels, half = table.view(-1), place.view(-1), level.view(-1), part // 2
+    while half:
+        torch.index_select(flat[(half - 1) * stride :], 0, places, out=levels)
+        place.add_(torch.ge(apart, level, out=level), alpha=half * stride)
+        half //= 2

@@ -10,7 +10,7 @@ from losslib import distances, losses
 from losslib.kernels import plain, positives
 from losslib.kernels.scratch import lease
 from losslib.kernels.sorted_rows import SortedRows
-from losslib.kernels.threshold_search import search
+from losslib.kernels.threshold_search import WHOLE, search
 
 SIZES = [[5, 5, 5, 5], [1, 1, 1], [12, 9, 7, 3, 2, 1, 1], [40, 3, 38, 2], [30], [1, 2, 1, 2, 2]]
 
@@ -48,20 +48,17 @@ def test_every_positive_pair_once(
     torch.testing.assert_close(pulls, (slopes + slopes.t()) @ x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("number", [3, 4, 7, 11, 63])
-def test_thresholds_reached_and_reaching(number: int) -> None:
-    width = 1 << number.bit_length()
-    apart = torch.randint(-4, 5, (6, 50), generator=generator(3)).float()  # with ties, which reach
-    thresholds = torch.randint(-4, 5, (6, number), generator=generator(4)).float().sort(1)[0]
-    table = torch.full((6, width), -1e30)
-    table[:, width - 1 - number : width - 1] = thresholds
+def test_thresholds_reached_and_reaching(number: int, dtype: torch.dtype) -> None:
+    apart = torch.randint(0, 9, (50, 6), generator=generator(3)).to(dtype)  # with ties, which reach
+    thresholds = torch.randint(0, 9, (number, 6), generator=generator(4)).to(dtype).sort(0)[0]
     found = torch.empty_like(apart)
     with lease():
-        counts = search(apart, table, found)
-    beyond = (apart.unsqueeze(2) < thresholds.unsqueeze(1)).sum(2)
-    assert torch.equal(-found, beyond.float())
-    for reached in range(width):
-        assert torch.equal(counts[:, reached], (width - 1 - beyond == reached).sum(1))
+        counts = search(apart, thresholds.view(WHOLE[dtype]), found)
+    below = (apart.unsqueeze(1) < thresholds).to(dtype)
+    assert torch.equal(-found, below.sum(1))
+    assert torch.equal(counts, below.sum(0))
 
 
 def both(loss: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
