@@ -1,12 +1,17 @@
 // Where the keyboard is. What a person was at may go when the page changes: Chromium then leaves the focus on the
 // body, from where the next Tab begins anew. It goes to what the page names instead, else to the title.
-const [SOON, PATIENCE, ONCE] = [60, 10_000, 4000]; // ms
+const [SOON, PATIENCE] = [60, 10_000]; // ms
 const PORTAL = "[data-testid=stPopoverBody], [role=dialog]";
 const FOCUSABLE = "[tabindex], button, a[href], input, select, textarea";
 const WATCHED = { childList: true, subtree: true, attributes: true, attributeFilter: ["disabled"] };
 
+// Also of what is not shown at the moment, which has no innerText of its own.
 function nameOf(element) {
-  return element.getAttribute("aria-label") || element.innerText || "";
+  return element.getAttribute("aria-label") || element.textContent || "";
+}
+
+function usable(element) {
+  return element.isConnected && !element.disabled && element.getClientRects().length > 0;
 }
 
 // Inside of shadow roots, too.
@@ -18,12 +23,17 @@ function focused(root = document) {
 class Keeper {
   constructor() {
     this.path = []; // what had the focus, and all around it
-    for (let at = focused(); at && at !== document.body; at = at.parentElement) this.path.push(at);
-    this.name = this.path.length ? nameOf(this.path[0]) : "";
     this.outside = null; // the last of those outside of popovers and dialogs
+    this.meanwhile = null; // what has the focus until a page that takes long has come to its end
+    this.time = 0; // of the newest that was said
+    this.once = ""; // what has it instead of the target, until anything else has
     this.watched = new WeakSet();
+    const at = focused();
+    if (at && at !== document.body) this.take(at);
     document.addEventListener("focusin", (event) => this.note(event));
-    document.addEventListener("focusout", () => setTimeout(() => this.forget()));
+    // A focusout would not tell who left: Streamlit moves and hides controls while a script runs.
+    document.addEventListener("mousedown", () => setTimeout(() => this.forget()), true);
+    document.addEventListener("keydown", ({ key }) => key === "Tab" && setTimeout(() => this.forget()), true);
     this.watch(document.body);
   }
 
@@ -34,22 +44,33 @@ class Keeper {
   }
 
   note(event) {
-    this.path = event.composedPath().filter((one) => one instanceof Element);
-    this.name = nameOf(this.path[0]);
-    const root = this.path[0].getRootNode();
+    const [at] = event.composedPath();
+    if (at !== this.meanwhile) this.take(at);
+  }
+
+  take(at) {
+    this.meanwhile = null;
+    if (at !== this.path[0]) this.once = "";
+    this.path = [];
+    for (let one = at; one; one = one.parentElement || one.getRootNode().host) this.path.push(one);
+    this.name = nameOf(at);
+    const root = at.getRootNode();
     if (root instanceof ShadowRoot) this.watch(root);
     this.portal = this.path.some((one) => one.matches(PORTAL));
-    if (!this.portal) this.outside = this.path[0];
+    if (!this.portal) this.outside = at;
   }
 
   // Who leaves a control that is still there wants no other one.
   forget() {
-    const [[last], at] = [this.path, focused()];
-    if (last && last.isConnected && !last.disabled && !this.changed && (!at || at === document.body)) this.path = [];
+    const [last] = this.path;
+    if (this.nowhere && last.isConnected && !last.disabled && !this.changed) this.path = [];
   }
 
-  show({ target, view, once }) {
-    if (once) [this.once, this.onceUntil] = [once, performance.now() + ONCE];
+  // Streamlit mounts anew what it has moved, too: with what was said before, and even after what is said now.
+  show({ target, view, once, time }) {
+    if (time <= this.time) return;
+    this.time = time;
+    if (once) this.once = once;
     const another = this.view !== undefined && this.view !== view;
     [this.target, this.view] = [target, view];
     // The button that was pressed may serve as another one now, wherever that stands.
@@ -61,11 +82,14 @@ class Keeper {
     this.look();
   }
 
-  get lost() {
+  get nowhere() {
     const [[last], at] = [this.path, focused()];
-    const nowhere = !at || at === document.body || (at === last && last.disabled);
-    if (!last || !nowhere) return false;
-    return !last.isConnected || last.disabled || this.changed;
+    return last && (!at || at === document.body || at === this.meanwhile || (at === last && last.disabled));
+  }
+
+  // By the page: a person leaves what is still there.
+  get lost() {
+    return this.nowhere && (this.changed || !usable(this.path[0]));
   }
 
   look() {
@@ -77,34 +101,39 @@ class Keeper {
 
   // Once the page has stood for a while: what it names comes with the end of its script.
   settle(stood = 0) {
-    const stands = this.lost && document.querySelector("[data-test-script-state=notRunning]") && this.place();
-    const waits = performance.now() - this.since < PATIENCE;
-    if (this.lost && waits && stood < 2) return void setTimeout(() => this.settle(stands ? stood + 1 : 0), SOON);
-    const place = this.lost && this.place();
-    this.planned = this.changed = false;
-    if (!place) return undefined;
+    const place = this.nowhere && this.place();
+    const stands = place && document.querySelector("[data-test-script-state=notRunning]");
+    if (!this.nowhere || (stands && stood === 2)) {
+      [this.planned, this.changed, this.meanwhile] = [false, false, null];
+      if (place) this.put(place);
+      return;
+    }
+    if (place && !this.meanwhile && performance.now() - this.since > PATIENCE) this.put(place, true);
+    setTimeout(() => this.settle(stands ? stood + 1 : 0), SOON);
+  }
+
+  put(place, meanwhile = false) {
     if (!place.matches(FOCUSABLE)) place.tabIndex = -1;
+    if (meanwhile) this.meanwhile = place;
+    else this.take(place);
     place.focus();
-    this.onceUntil = 0;
-    return undefined;
   }
 
   place() {
     const [last] = this.path;
+    if (usable(last) && !this.changed) return last;
     if (last.isConnected && last.disabled) return this.beside(last);
-    const around = this.path.find((one) => one.isConnected && one.getRootNode() instanceof ShadowRoot && one.matches(FOCUSABLE));
+    const around = this.path.find((one) => usable(one) && one.getRootNode() instanceof ShadowRoot && one.matches(FOCUSABLE));
     if (around && around !== last) return around;
-    if (this.portal && this.outside && this.outside.isConnected) return this.outside;
-    const key = performance.now() < this.onceUntil ? this.once : this.target;
-    const named = key && document.querySelector(`.st-key-${key}`);
+    if (this.portal && this.outside && usable(this.outside)) return this.outside;
+    const named = [this.once, this.target].map((key) => key && document.querySelector(`.st-key-${key}`)).find(Boolean);
     return named ? named.querySelector("h1, h2, h3") || named : document.querySelector("[data-testid=stMain] h1");
   }
 
   // The next control that may be used, else the one before, where the one that was pressed may not any more.
   beside(last) {
-    const usable = (one) => !one.disabled && one.tabIndex >= 0 && one.getClientRects().length;
     for (let up = last.parentElement; up; up = up.parentElement) {
-      const found = [...up.querySelectorAll(FOCUSABLE)].filter(usable);
+      const found = [...up.querySelectorAll(FOCUSABLE)].filter((one) => usable(one) && one.tabIndex >= 0);
       const after = found.find((one) => last.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
       if (found.length) return after || found.at(-1);
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import streamlit as st
@@ -50,7 +51,6 @@ def keep(page: str, entered: bool) -> None:
     once_only = st.session_state.pop(ONCE, "")
     named = "" if entered else st.session_state[TARGET]
     with st.container(key="focus"):
-        _COMPONENT(
-            key="focus keeper",
-            data={"target": named, "view": f"{page} {st.session_state[VIEW]}", "once": once_only},
-        )
+        view = f"{page} {st.session_state[VIEW]}"
+        data = {"target": named, "view": view, "once": once_only, "time": time.time()}
+        _COMPONENT(key="focus keeper", data=data)

@@ -12,6 +12,13 @@ FOCUSED = """(text) => { let at = document.activeElement;
   return (at.getAttribute('aria-label') || at.innerText).replace(/\\s+/g, ' ').startsWith(text); }"""
 
 
+def opened(tab, address):
+    """A page with its keeper of the focus, which comes last and knows nothing of what was pressed before."""
+    page = tab(address)
+    page.wait_for_function("() => window.losslabKeeper")
+    return page
+
+
 def press(page, name, role="button", within=None):
     """By keyboard, as who has tabbed there does."""
     control = (within or page).get_by_role(role, name=name, exact=role != "button").first
@@ -26,7 +33,7 @@ def focused(page, text):
 
 
 def test_in_a_lesson_the_focus_follows_what_is_shown(tab):
-    page = tab("/learn")
+    page = opened(tab, "/learn")
     press(page, "5. Hard, semi-hard, easy")
     assert focused(page, "5. Hard, semi-hard, easy")
     press(page, "It stays as it was, within 2 points", "radio")
@@ -61,7 +68,7 @@ def test_in_a_lesson_the_focus_follows_what_is_shown(tab):
 
 
 def test_another_page_begins_at_its_title_and_a_spent_button_gives_way_to_its_neighbour(tab):
-    page = tab("/train?data=blobs&steps=40")
+    page = opened(tab, "/train?data=blobs&steps=40")
     panel = Panel(page).wait_ready()
     press(page, "Step")
     panel.wait_step(1)
