@@ -18,7 +18,7 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels.blocks import FAR
 from losslib.kernels.positives import Positives
-from losslib.kernels.scratch import lease, take
+from losslib.kernels.scratch import constant, lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
 SPAN = 85.0  # exponents from 0 down to -85 are ordinary numbers in single precision, and quick
@@ -69,6 +69,7 @@ class Softmax:
         self.scale, self.steep = scale, span > SPAN
         self.lift = _LIFT_OF_PULLS if self.steep else 1.0  # for what pulls are to be multiplied by
         self.less: Tensor | float = less
+        self.lower = 0.0 if self.steep else less  # what the logits are lower by from the start
         self.count = len(self.sorted)
         self.kept: list[Tensor] | None = [] if self.count <= STORED else None
         assert not out_of_reach(span, self.count)
@@ -80,11 +81,11 @@ class Softmax:
 
     def _values(self, rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
         """What logits and slopes of rows (b, D) and columns (D, w) come from, (b, w)."""
-        return torch.mm(rows * self.scale, columns, out=out)
+        return torch.addmm(constant(-self.lower, rows), rows, columns, alpha=self.scale, out=out)
 
-    def _logits(self, values: Tensor, less: float) -> Tensor:
-        """The logits less a number, in the values' place or, if these are needed again, the spare buffer."""
-        return values.sub_(less) if less else values
+    def _logits(self, values: Tensor) -> Tensor:
+        """The logits less `lower`, in the values' place or, if these are needed again, the spare buffer."""
+        return values
 
     def _slopes(self, values: Tensor, share: Tensor) -> Tensor:
         """The exponentials times the derivative of the logits but for a constant; in the values' place."""
@@ -124,7 +125,7 @@ class Softmax:
         for block, first, last in self._tiles():
             values = self._tile(block, first, last)
             self.kept.append(values)
-            logits = self._logits(values, 0.0)
+            logits = self._logits(values)
             self._put(-FAR, logits, block, first)
             beyond = max(block.stop - first, 0)
             for part, most in (
@@ -194,7 +195,7 @@ class Softmax:
         return self._values(self.rows[block.start : block.stop], self.rows[first:last].t(), out)
 
     def _exponentials(self, values: Tensor, block: Block, first: int, last: int) -> Tensor:
-        logits = self._logits(values, 0.0 if isinstance(self.less, Tensor) else self.less)
+        logits = self._logits(values)
         if self.steep:
             logits.sub_(self.halves[block.start : block.stop].unsqueeze(1)).sub_(self.halves[first:last])
             logits.clamp_(_LOWEST[logits.dtype], 0.0)
@@ -222,15 +223,15 @@ class Softmax:
             self._sums = self.sorted.class_sums(self.rows, take(*self.rows.shape, dtype=self.rows.dtype))
         return self._sums
 
-    def pull_positives(self, weight: Tensor) -> None:
-        """Add minus the pulls of sum over positives j of (b_i + b_j) x_j, with a weight (N,) for each row.
+    def pull_positives(self, weight: Tensor | float) -> None:
+        """Add minus the pulls of sum over positives j of (b_i + b_j) x_j, with weights (N,) or one for all.
 
         And some of each row's own direction, which the way back through the norm takes off.
         """
-        column = weight.unsqueeze(1)
-        if bool((weight == weight[0]).all()):
-            self.pulls.addcmul_(self._class_sums(), column, value=-2)
+        if not isinstance(weight, Tensor):
+            self.pulls.sub_(self._class_sums(), alpha=2 * weight)
             return
+        column = weight.unsqueeze(1)
         self.pulls.addcmul_(self._class_sums(), column, value=-1)
         with lease():
             weighted, sums = (take(*self.rows.shape, dtype=self.rows.dtype) for _ in range(2))

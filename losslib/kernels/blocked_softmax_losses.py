@@ -13,7 +13,7 @@ from losslib.kernels import reduce
 from losslib.kernels.blocked_softmax import SPAN, Softmax
 from losslib.kernels.blocks import FAR
 from losslib.kernels.function import Found
-from losslib.kernels.scratch import lease, take
+from losslib.kernels.scratch import constant, lease, take
 from losslib.kernels.steep import LEAST, ordinary
 from losslib.reducers import AvgNonZeroReducer, SumReducer
 from losslib.softmax import softplus
@@ -28,17 +28,20 @@ def sup_con(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """SupConLoss."""
     scale = 1 / loss.temperature
     softmax = off_one(loss, x, batch, scale, with_positives=True)
-    totals, others = softmax.sums(wanted), softmax.sorted.sizes - 1
-    present = (others > 0).to(x.dtype)
-    mean = softmax.positives_sum() * scale / others.clamp_min(1)
+    totals, others, present = softmax.sums(wanted), softmax.sorted.size - 1, None
+    if min(softmax.sorted.counts) == 1:
+        others = softmax.sorted.sizes - 1
+        others, present = others.clamp_min(1), others.clamp_max(1)
+    mean = softmax.positives_sum() * scale / others
     values = (totals.double().log() + softmax.less - mean).to(x.dtype)
-    values = torch.where(present > 0, values, 0.0)
+    if present is not None:
+        values = torch.where(present > 0, values, 0.0)
     value, weight = reduce.rows(loss.reducer, values, present)
     if not wanted:
         return Found(value)
     weight = weight * scale
     softmax.pull(weight / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    softmax.pull_positives(weight / others.clamp_min(1))
+    softmax.pull_positives(weight / others)
     return Found(value, softmax.gradient())
 
 
@@ -46,19 +49,23 @@ def decoupled(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """DecoupledContrastiveLoss without sigma."""
     scale = 1 / loss.temperature
     softmax = off_one(loss, x, batch, scale)
-    totals, positives = softmax.sums(wanted), softmax.sorted.sizes - 1
-    some = (softmax.sorted.sizes < len(x)).to(x.dtype)
-    positives = positives * some
-    push = torch.where(some > 0, totals.double().log() + softmax.less, 0.0)
-    total = (push * positives).sum() - scale * (softmax.positives_sum() * some).sum()
-    number = 1.0 if type(loss.reducer) is SumReducer else max(float(positives.double().sum()), 1.0)
+    totals, rows = softmax.sums(wanted), softmax.sorted
+    several = float(len(rows.counts) > 1)  # classes, without which there are no negatives
+    positives = (rows.sizes - 1) * several
+    total = (log_of(softmax, totals) * positives).sum() - scale * several * softmax.positives_sum().sum()
+    number = 1.0 if type(loss.reducer) is SumReducer else max(rows.pairs * several, 1.0)
     value = (total / number).to(x.dtype)
     if not wanted:
         return Found(value)
     each = scale / number
     softmax.pull(positives * each / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    softmax.pull_positives(positives.clamp_max(1) * each)
+    softmax.pull_positives(each * several if min(rows.counts) > 1 else positives.clamp_max(1) * each)
     return Found(value, softmax.gradient())
+
+
+def log_of(softmax: Softmax, totals: Tensor) -> Tensor:
+    """The log-sum-exp of each row's negatives in double precision, (N,), and 0 in a batch of one class."""
+    return totals.double().log() + softmax.less if len(softmax.sorted.counts) > 1 else totals.double()
 
 
 def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
@@ -80,8 +87,7 @@ def nt_xent(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
                 chance = ordinary(excess.sigmoid_()).mul_(mask * softmax.lift)
                 some.add(chances, chance.sum(2))
                 softmax.pull_pairs(some, chance.neg_())
-    number = float(sum(count * (count - 1) for count in softmax.sorted.counts))
-    each = reduce.each(loss.reducer, number, above)
+    each = reduce.each(loss.reducer, softmax.sorted.pairs, above)
     value = x.new_tensor(total * each)
     if not wanted:
         return Found(value)
@@ -138,10 +144,11 @@ class _Circles(Softmax):
     margin: float
 
     def _values(self, rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
-        return super()._values(rows, columns, out).clamp_min_(-self.scale * self.margin)
+        torch.addmm(constant(0.0, rows), rows, columns, beta=0.0, alpha=self.scale, out=out)
+        return out.clamp_min_(-self.scale * self.margin)
 
-    def _logits(self, values: Tensor, less: float) -> Tensor:
-        return torch.addcmul(values.new_full((1,), -less), values, values, out=self.spare(*values.shape))
+    def _logits(self, values: Tensor) -> Tensor:
+        return torch.addcmul(constant(-self.lower, values), values, values, out=self.spare(*values.shape))
 
     def _slopes(self, values: Tensor, share: Tensor) -> Tensor:
         return values.add_(self.scale * self.margin).mul_(share)
@@ -150,40 +157,37 @@ class _Circles(Softmax):
 def circle(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """CircleLoss, the weights of the pairs taken as constants."""
     m, gamma = loss.margin, loss.gamma
-    softmax = _Circles(loss, x, batch, math.sqrt(gamma), gamma, circle_span(loss))
+    scale = math.sqrt(gamma)
+    softmax = _Circles(loss, x, batch, scale, gamma, circle_span(loss))
     softmax.margin = m
     totals = softmax.sums(wanted)
-    push = totals.log() + (softmax.less - gamma * m * m)
-    both = ((softmax.sorted.sizes > 1) & (softmax.sorted.sizes < len(x))).to(x.dtype)
-    push = torch.where(both > 0, push, 0.0)
+    push = totals.log() + (softmax.less - 2 * gamma * m * m)  # less what the positives' logits lack
     chances, values = torch.zeros_like(totals), torch.zeros_like(totals)
     for some in softmax.positives():
         with lease():  # of what these need
-            apart = some.products(softmax.rows, -1.0, 1.0)
-            mask = some.mask(apart)
             # with r = 1 - s the logits are gamma (r^2 - m^2), so that 0 may stand for r^2 where there is none
+            apart = some.products(softmax.rows, -scale, scale)
+            mask = some.mask(apart)
             share = torch.mul(apart, apart, out=take(*apart.shape, dtype=apart.dtype)).mul_(mask)
             largest = share.amax(2, keepdim=True)
             # the constant factor serves the lower bound too
-            sums = share.sub_(largest).mul_(gamma).clamp_min_(-SPAN).exp_().mul_(mask).sum(2)
-            pull = largest.squeeze(2).mul_(gamma).add_(sums.log()).sub_(gamma * m * m)
-            there = some.anchors(both)
-            both_here = torch.where(there > 0, pull + some.anchors(push), 0.0)
-            here = softplus(both_here).mul_(there)
-            some.add(values, here)
+            sums = share.sub_(largest).clamp_min_(-SPAN).exp_().mul_(mask).sum(2)
+            # -inf for a row without positives or negatives: a term of 0
+            both = sums.log().add_(largest.squeeze(2)).add_(some.anchors(push))
+            some.add(values, softplus(both))
             if wanted:
-                chance = ordinary(both_here.sigmoid_()).mul_(
-                    (here.sign() if _above(loss) else there) * softmax.lift
-                )
+                chance = ordinary(both.sigmoid_()).mul_(softmax.lift)
                 some.add(chances, chance)
                 weight = (chance / sums.clamp_min_(1e-37)).neg_().unsqueeze(2)
-                softmax.pull_pairs(some, share.mul_(apart.add_(m)).mul_(weight))
-    each = reduce.each(loss.reducer, float(both.sum()), float(torch.count_nonzero(values)))
+                softmax.pull_pairs(some, share.mul_(apart.add_(m * scale)).mul_(weight))
+    counts = softmax.sorted.counts
+    number = float(sum(count for count in counts if 1 < count < len(x)))  # of rows with both
+    each = reduce.each(loss.reducer, number, float(torch.count_nonzero(values)))
     value = x.new_tensor(float(values.sum(dtype=torch.float64)) * each)
     if not wanted:
         return Found(value)
-    softmax.pull(chances / (totals * softmax.scale).clamp_min(torch.finfo(x.dtype).tiny))
-    return Found(value, softmax.gradient(each * gamma / softmax.lift))
+    softmax.pull(chances / totals.clamp_min(torch.finfo(x.dtype).tiny))
+    return Found(value, softmax.gradient(each * scale / softmax.lift))
 
 
 def _above(loss: Any) -> bool:

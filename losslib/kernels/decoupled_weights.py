@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -10,10 +11,12 @@ from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels import reduce
-from losslib.kernels.blocked_softmax_losses import decoupled, off_one
+from losslib.kernels.blocked_softmax import Softmax
+from losslib.kernels.blocked_softmax_losses import decoupled, log_of, off_one
 from losslib.kernels.function import Found
+from losslib.kernels.positives import Positives
 from losslib.kernels.row_blocks import FAR
-from losslib.kernels.scratch import lease
+from losslib.kernels.scratch import lease, take
 from losslib.kernels.steep import LEAST
 
 
@@ -57,28 +60,53 @@ def blocked(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
     """DecoupledContrastiveLoss, with and without sigma."""
     if loss.sigma is None:
         return decoupled(loss, x, batch, wanted)
-    scale = 1 / loss.temperature
+    scale, sigma = 1 / loss.temperature, loss.sigma
     softmax = off_one(loss, x, batch, scale)
-    totals, sizes = softmax.sums(wanted), softmax.sorted.sizes
-    kept = (sizes < len(x)).to(x.dtype)
-    weights, pulled = Weights(loss), 0.0
-    for some in softmax.positives():
-        with lease():  # of what these need
-            logits = some.products(softmax.rows, 1 / loss.sigma)
-            weights.add(logits, some.mask(logits), some.anchors(kept))
-    for some in softmax.positives():
-        with lease():
-            logits = some.products(softmax.rows, 1 / loss.sigma)
-            pull, slope = weights.of(logits, some.mask(logits), some.anchors(kept))
-            pulled += float(pull.sum(dtype=torch.float64))
-            if wanted:
-                softmax.pull_pairs(some, slope.mul_(-1 / scale))
-    positives = (sizes - 1) * kept
-    push = torch.where(kept > 0, totals.double().log() + softmax.less, 0.0)
-    each = reduce.each(loss.reducer, float(positives.double().sum()), 0.0)
-    value = x.new_tensor((float((push * positives).sum()) - pulled) * each)
+    totals, rows = softmax.sums(wanted), softmax.sorted
+    several = float(len(rows.counts) > 1)  # classes, without which there are no negatives
+    groups = list(softmax.positives())
+    largest = _largest(softmax, groups, sigma)
+    total, carried, plain = 0.0, 0.0, 0.0  # sums of exponentials, of them times logits, and of logits
+    for some in groups:
+        with lease() if len(groups) > 1 else nullcontext():
+            logits, share, mask = found = _shares(softmax, some, sigma, largest)
+            room = take(*logits.shape, dtype=logits.dtype)
+            total += float(share.sum(2).sum(dtype=torch.float64))
+            carried += float(torch.mul(share, logits, out=room).sum(2).sum(dtype=torch.float64))
+            plain += float(torch.mul(logits, mask, out=room).sum(2).sum(dtype=torch.float64))
+    number = rows.pairs * several
+    over, mean = number / max(total, 1e-300), carried / max(total, 1e-300)
+    positives = (rows.sizes - 1) * several
+    # the sum of (2 - number * share / total) * logits
+    pulled = (2 * plain - over * carried) * sigma * scale * several
+    each = reduce.each(loss.reducer, number, 0.0)
+    value = x.new_tensor((float((log_of(softmax, totals) * positives).sum()) - pulled) * each)
     if not wanted:
         return Found(value)
+    for some in groups:
+        with lease():
+            logits, share, mask = _shares(softmax, some, sigma, largest) if len(groups) > 1 else found
+            slope = logits.add_(1 - mean).mul_(share).mul_(over).sub_(mask, alpha=2 * several)
+            softmax.pull_pairs(some, slope)
     softmax.pull(positives / totals.clamp_min(torch.finfo(x.dtype).tiny))
-    softmax.pulls.mul_(each * scale)
-    return Found(value, softmax.gradient())
+    return Found(value, softmax.gradient(each * scale))
+
+
+def _largest(softmax: Softmax, groups: list[Positives], sigma: float) -> float:
+    """A logit s / sigma that no positive's is beyond: the largest, where the least could be far below."""
+    largest = 1 / sigma
+    if 2 * largest > -LEAST:
+        with lease():
+            largest = -largest
+            for some in groups:
+                logits = some.products(softmax.rows, 1 / sigma)
+                largest = max(largest, logits.add_(some.mask(logits) - 1, alpha=FAR).amax().item())
+    return largest
+
+
+def _shares(softmax: Softmax, some: Positives, sigma: float, largest: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The logits s / sigma of positives, their exponentials off the largest, and their mask."""
+    logits = some.products(softmax.rows, 1 / sigma)
+    mask = some.mask(logits)
+    share = torch.sub(logits, largest, out=take(*logits.shape, dtype=logits.dtype))
+    return logits, share.clamp_(LEAST, 0.0).exp_().mul_(mask), mask

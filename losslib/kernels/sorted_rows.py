@@ -63,6 +63,16 @@ class SortedRows:
         """The number of rows of each row's class, in the rows' dtype."""
         return self._sizes.to(self.rows.given.dtype).index_select(0, self.classes)
 
+    @property
+    def size(self) -> Tensor | float:
+        """The same, one number where all classes are of one size."""
+        return float(self.alike) if self.alike else self.sizes
+
+    @property
+    def pairs(self) -> float:
+        """Ordered positive pairs of the batch."""
+        return float(sum(count * (count - 1) for count in self.counts))
+
     @cached_property
     def starts(self) -> Tensor:
         """Where each row's class starts."""
