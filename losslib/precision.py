@@ -36,3 +36,8 @@ def transforming() -> bool:
 def values_are_known(x: Tensor) -> bool:
     """Whether the tensor's values may be looked at: not while compiling, nor for fake or meta tensors."""
     return not (torch.compiler.is_compiling() or hasattr(x, "fake_mode") or x.is_meta)
+
+
+def known_on_cpu(x: Tensor) -> bool:
+    """Whether the tensor's values may be looked at without waiting for a device."""
+    return x.device.type == "cpu" and values_are_known(x)

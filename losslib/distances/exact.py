@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from losslib.precision import transforming, values_are_known
+from losslib.precision import known_on_cpu, transforming
 
 
 def widen(x: Tensor) -> tuple[Tensor, bool]:
@@ -92,7 +92,7 @@ def distances_by_product(x: Tensor, y: Tensor | None, unit: bool = False) -> Ten
     square_a = (a * a).sum(1)
     square_b = square_a if y is None else (b * b).sum(1)
     squared = torch.mm(a * -2.0, b.t()).add_(square_a.unsqueeze(1)).add_(square_b)
-    if x.device.type == "cpu" and values_are_known(x):
+    if known_on_cpu(x):
         return refined(x, y, squared, square_a, square_b)
     # the noise of the product stays below 5 eps of the squares at every width tried (1 to 8192)
     noise = (square_a.unsqueeze(1) + square_b) * (8 * torch.finfo(x.dtype).eps)

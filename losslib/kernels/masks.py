@@ -8,7 +8,6 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels.scratch import take
 from losslib.pair_matrix import batch_masks
-from losslib.precision import values_are_known
 
 _FEW = 80**2  # comparisons up to which whole numbers need not be made floating ones first
 
@@ -22,12 +21,12 @@ class Masks:
         whole: whether every entry is a pair, but for a batch's own diagonal.
     """
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, known: bool) -> None:
         x, labels, others = batch.embeddings, batch.labels, batch.reference_labels
         assert labels is not None
         assert others is not None
         self.dtype = x.dtype
-        self.known = x.device.type == "cpu" and values_are_known(x)
+        self.known = known
         self.symmetric = batch.ref_emb is None
         self.whole = batch.own is None and not labels.is_floating_point()
         self.batch, self.labels, self.others = batch, labels, others

@@ -9,21 +9,24 @@ from losslib.distances import Distance
 from losslib.distances.exact import centre, distances_by_difference, distances_by_product
 from losslib.kernels.rows import Rows
 from losslib.kernels.scratch import constant, take
-from losslib.precision import values_are_known
+from losslib.precision import known_on_cpu
 
 NEAR = 0.01  # squared distance over the squared norms, below which single precision is not enough
 NARROW = 32  # columns up to which double precision costs nothing
 
 
 class Matrix:
-    """Values (B, R) of a distance between the rows x and y (None: x itself), and their way back."""
+    """Values (B, R) of a distance between the rows x and y (None: x itself), and their way back.
 
-    def __init__(self, x: Tensor, y: Tensor | None, distance: Distance) -> None:
+    known: whether the rows are on the CPU and may be looked at; None to find out.
+    """
+
+    def __init__(self, x: Tensor, y: Tensor | None, distance: Distance, known: bool | None = None) -> None:
         self.distance = distance
+        self.known = known_on_cpu(x) if known is None else known
         self.power: float = 1.0 if distance.is_inverted else getattr(distance, "power", 1.0)
-        self.x = Rows(x, distance)
-        self.y = None if y is None else Rows(y, distance)
-        self.known = x.device.type == "cpu" and values_are_known(x)
+        self.x = Rows(x, distance, self.known)
+        self.y = None if y is None else Rows(y, distance, self.known)
         self.exact = not distance.is_inverted
         self.values = self._similarities() if distance.is_inverted else self._distances()
 

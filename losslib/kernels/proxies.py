@@ -19,7 +19,7 @@ from losslib.kernels import is_plain, reduce
 from losslib.kernels.function import Found, Inputs, apply
 from losslib.kernels.matrix import Matrix
 from losslib.kernels.steep import LEAST
-from losslib.precision import transforming, values_are_known
+from losslib.precision import known_on_cpu, transforming
 from losslib.reducers import DivisorReducer, MeanReducer, SumReducer
 
 Slopes = tuple[Tensor, Tensor]
@@ -117,7 +117,7 @@ class _Cosines:
 def _matrix(given: Inputs, distance: Distance) -> Matrix | _Cosines:
     x, y = given.embeddings, given.references
     assert y is not None
-    ordinary = x.dtype == torch.float32 and x.device.type == "cpu" and values_are_known(x)
+    ordinary = x.dtype == torch.float32 and known_on_cpu(x)
     if ordinary and distance.is_inverted and distance.normalize_embeddings:
         units = _Unit(x), _Unit(y)
         if units[0].fits and units[1].fits:

@@ -14,15 +14,18 @@ from losslib.distances import Distance
 from losslib.distances.exact import widen
 from losslib.distances.units import back_through_units, norms, unit_rows
 from losslib.kernels.scratch import room, take
-from losslib.precision import values_are_known
+from losslib.precision import known_on_cpu
 
 _LEAST, _MOST = 1e-15, 1e15  # norms whose squares single precision holds
 
 
 class Rows:
-    """Embeddings (N, D) as a distance sees them: divided by their norms, or as they are."""
+    """Embeddings (N, D) as a distance sees them: divided by their norms, or as they are.
 
-    def __init__(self, x: Tensor, distance: Distance) -> None:
+    known: whether they are on the CPU and may be looked at; None to find out.
+    """
+
+    def __init__(self, x: Tensor, distance: Distance, known: bool | None = None) -> None:
         self.given = x
         self.normalised: bool = distance.normalize_embeddings
         self.narrow: Tensor | None = None  # the norms in single precision, where all are ordinary numbers
@@ -30,7 +33,7 @@ class Rows:
         self._wide: Tensor | None = None
         self._unit: Tensor | None = None
         self._single = self.normalised and x.dtype == torch.float32
-        if self._single and x.device.type == "cpu" and values_are_known(x) and x.shape[0]:
+        if self._single and (known_on_cpu(x) if known is None else known) and x.shape[0]:
             norm = torch.linalg.vector_norm(x, dim=1, keepdim=True)
             low, high = torch.aminmax(norm)
             if low.item() > _LEAST and high.item() < _MOST:

@@ -40,10 +40,11 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
         return short
     inputs = Inputs(batch.embeddings, batch.ref_emb, kernel.learned(loss))
     graph = torch.is_grad_enabled()
+    known = here.device == "cpu" and here.values_known
     needs = tuple([graph and given is not None and given.requires_grad for given in inputs])
 
     def run(given: Inputs) -> Found:
-        if here.device != "cpu" or not here.values_known:
+        if not known:
             return found(given)
         with lease():
             return found(given)
@@ -58,7 +59,7 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
             assert kernel.by_rows is not None
             by_rows: Found = kernel.by_rows(loss, given, batch, needs)
             return by_rows
-        return _dense(loss, kernel, given, batch, needs)
+        return _dense(loss, kernel, given, batch, needs, known)
 
     def again(given: Inputs) -> Tensor:
         return _plainly(loss, replace(batch, embeddings=given.embeddings, ref_emb=given.references))
@@ -80,10 +81,12 @@ def _situation(batch: Batch) -> Situation:
     )
 
 
-def _dense(loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
-    matrix = Matrix(given.embeddings, given.references, loss.distance)
+def _dense(
+    loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[bool, ...], known: bool
+) -> Found:
+    matrix = Matrix(given.embeddings, given.references, loss.distance, known)
     assert kernel.dense is not None
-    found = kernel.dense(loss, matrix.values, Masks(batch), kernel.own(loss, batch))
+    found = kernel.dense(loss, matrix.values, Masks(batch, known), kernel.own(loss, batch))
     if not any(needs):
         return Found(found.value)
     by_x = by_y = None

@@ -13,7 +13,7 @@ from losslib.kernels.function import Found, Inputs, apply
 from losslib.kernels.matrix import Matrix
 from losslib.kernels.proxies import of_distance
 from losslib.pair_matrix import Pairs
-from losslib.precision import transforming, values_are_known
+from losslib.precision import known_on_cpu, transforming
 
 
 def weighed(loss: Any, batch: Batch) -> tuple[Tensor, Any] | None:
@@ -22,7 +22,7 @@ def weighed(loss: Any, batch: Batch) -> tuple[Tensor, Any] | None:
     None where the plain form is to be taken. A similarity counts as a distance negated.
     """
     x, itself = batch.embeddings, batch.indices is None and batch.masks is None and batch.ref_emb is None
-    if not itself or not values_are_known(x) or x.device.type != "cpu" or transforming() or is_plain():
+    if not itself or not known_on_cpu(x) or transforming() or is_plain():
         return None  # is_plain last: it cannot be asked while compiling
     if len(x) < 2 or batch.labels is None or of_distance(loss.distance):
         return None

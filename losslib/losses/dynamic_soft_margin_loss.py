@@ -12,7 +12,7 @@ from losslib.inputs import Batch
 from losslib.losses.threshold_consistent_margin_loss import no_reducer
 from losslib.pair_matrix import Pairs
 from losslib.params import Integer, Interval, Param
-from losslib.precision import transforming, values_are_known, without_autocast
+from losslib.precision import known_on_cpu, transforming, without_autocast
 from losslib.terms import IndexedTerm, Term
 from losslib.triplet_weights import TripletDifferences
 from losslib.types import Paper, PmlSpelling
@@ -126,7 +126,7 @@ class DynamicSoftMarginLoss(PairLoss):
                 f"{type(self).__name__}: histogram must be on {batch.embeddings.device} as the embeddings "
                 f"are, got {memory.device}; call loss.to(device)"
             )
-        if memory.device.type == "cpu" and values_are_known(batch_histogram) and not transforming():
+        if known_on_cpu(batch_histogram) and not transforming():
             if not batch_histogram.sum().item() > 0:
                 return memory
             alpha = self.momentum if memory.sum().item() else 1.0
