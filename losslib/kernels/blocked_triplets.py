@@ -69,22 +69,21 @@ class Triplets:
         # by how much farther: added to whole distances, the margin's rounding would flip triplets
         self.apart = torch.sub(*ends, out=upright(*values.shape, dtype=values.dtype))
 
-    def count(self, near: Tensor, columns: Tensor, none: int) -> None:
+    def count(self, near: Tensor, none: int) -> None:
         """Count who violates what, once those that are no negatives are FAR apart.
 
         near: how far apart an anchor and its positives are, the margin added, (b, m), which it overwrites;
-            below 0 where there is none. columns: theirs. none: how many there are none of for certain.
+            below 0 where there is none. none: how many there are none of for certain.
         """
-        self.thresholds, self.columns = near.clamp_min_(0.0), columns  # nothing is below 0
+        self.thresholds = near.clamp_min_(0.0)  # nothing is below 0
         self.slopes = upright(*self.apart.shape, dtype=self.apart.dtype)  # minus the positives beyond each
         if near.shape[1] - none <= _FEW:
             self._compare()
         else:
             thresholds, order = near.view(WHOLE[near.dtype]).sort(1)
-            thresholds, order = thresholds[:, none:], order[:, none:]  # they are the least
-            self.columns = columns.gather(1, order)
-            self.of_positive = search(self.apart.t(), thresholds.t(), self.slopes.t()).t()
-            self.thresholds = thresholds.view(near.dtype)
+            # those that are none are the least
+            counts = search(self.apart.t(), thresholds[:, none:].t(), self.slopes.t())
+            self.of_positive = torch.zeros_like(near).scatter_(1, order[:, none:], counts.t())
         self._sum()
 
     def _sum(self) -> None:
@@ -108,24 +107,32 @@ class Triplets:
         self.slopes.neg_()
         self.of_positive = of_positive.t()
 
-    def slope(self) -> Tensor:
-        """The derivative of the sum by each distance, (b, N)."""
-        return self.slopes.scatter_add_(1, self.columns, self.of_positive)
-
 
 class _OfBlock(Triplets):
     """Those of a block of a sorted batch against all of it."""
 
     def __init__(self, rows: SortedRows, block: Block, values: Tensor, margin: float, inverted: bool) -> None:
         super().__init__(values, inverted)
+        self.rows, self.block = rows, block
         self.apart.diagonal(block.start).fill_(-FAR)
-        largest = max(rows.counts[number] for number in rows.classes_of(block))
-        number = torch.arange(largest)
-        columns = rows.starts[block.start : block.stop].unsqueeze(1) + number
-        if rows.alike:
-            near = self.apart.gather(1, columns).add_(margin)
-        else:
-            near = self.apart.gather(1, columns.clamp_(max=len(rows) - 1)).add_(margin)
-            near.masked_fill_(number >= rows.sizes[block.start : block.stop].unsqueeze(1), 0.0)
+        within = rows.within(self.apart, block, 0)
+        near = self._gathered() if within is None else within.reshape(-1, rows.alike)
+        near = near + margin
         rows.put(2 * FAR, self.apart, block, 0)
-        self.count(near, columns, none=1)  # the row itself
+        self.count(near, none=1)  # the row itself
+
+    def _gathered(self) -> Tensor:
+        """How far apart the rows of each anchor's class are, (b, m), -FAR of none."""
+        here = slice(self.block.start, self.block.stop)
+        number = torch.arange(max(self.rows.counts[of] for of in self.rows.classes_of(self.block)))
+        self.columns = (self.rows.starts[here].unsqueeze(1) + number).clamp_(max=len(self.rows) - 1)
+        near = self.apart.gather(1, self.columns)
+        return near.masked_fill_(number >= self.rows.sizes[here].unsqueeze(1), -FAR)
+
+    def slope(self) -> Tensor:
+        """The derivative of the sum by each distance, (b, N)."""
+        within = self.rows.within(self.slopes, self.block, 0)
+        if within is None:
+            return self.slopes.scatter_add_(1, self.columns, self.of_positive)
+        within.copy_(self.of_positive.reshape(within.shape))
+        return self.slopes

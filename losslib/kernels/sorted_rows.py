@@ -105,8 +105,9 @@ class SortedRows:
 
         values: (b, w), of the block's rows and the columns from `first` on.
         """
-        if self._of_whole_classes(block) and block.start >= first:
-            self._within(values, block, first).fill_(number)
+        within = self.within(values, block, first)
+        if within is not None:
+            within.fill_(number)
             return
         classes = self.classes_of(block)
         if len(classes) <= _FEW:
@@ -126,15 +127,18 @@ class SortedRows:
             else:
                 band.mul_(self.different(block, low, high))
 
-    def _of_whole_classes(self, block: Block) -> bool:
-        return self.alike > 0 and block.start % self.alike == 0 and block.stop % self.alike == 0
+    def within(self, values: Tensor, block: Block, first: int) -> Tensor | None:
+        """Where rows and columns are of one class, (k, m, m); None unless a block has whole ones of one size.
 
-    def _within(self, values: Tensor, block: Block, first: int) -> Tensor:
-        """Where rows and columns are of one class, (k, m, m), in a block of whole classes of one size."""
-        number, size = (block.stop - block.start) // self.alike, self.alike
+        values: as in `put`.
+        """
+        size = self.alike
+        if not size or block.start % size or block.stop % size or block.start < first:
+            return None
         down, across = values.stride()
         place = values.storage_offset() + (block.start - first) * across
-        return values.as_strided((number, size, size), (size * (down + across), down, across), place)
+        shape = ((block.stop - block.start) // size, size, size)
+        return values.as_strided(shape, (size * (down + across), down, across), place)
 
     def same(self, block: Block, low: int, high: int) -> Tensor:
         """1 where a row of the block and a column low..high are of one class, (b, high - low)."""

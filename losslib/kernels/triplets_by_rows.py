@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from losslib.inputs import Batch
 from losslib.kernels import reduce
@@ -39,7 +40,11 @@ class _OfPart(Triplets):
         part.without_own(self.apart, -FAR)
         first, sizes = blocks.first[part.here].unsqueeze(1), blocks.sizes[part.here].unsqueeze(1)
         number = torch.arange(max(int(sizes.max()), 1))
-        columns = (first + number).clamp_(max=part.columns - 1)
-        near = self.apart.gather(1, columns).add_(margin).masked_fill_(number >= sizes, 0.0)
+        self.columns = (first + number).clamp_(max=part.columns - 1)
+        near = self.apart.gather(1, self.columns).add_(margin).masked_fill_(number >= sizes, 0.0)
         self.apart[:, part.band].add_(part.same, alpha=2 * FAR)
-        self.count(near, columns, none=0)
+        self.count(near, none=0)
+
+    def slope(self) -> Tensor:
+        """The derivative of the sum by each distance, (b, R)."""
+        return self.slopes.scatter_add_(1, self.columns, self.of_positive)
