@@ -13,7 +13,7 @@ from losslib.kernels import reduce
 from losslib.kernels.blocks import DistanceBlocks, PositiveDistances, Precision
 from losslib.kernels.function import Found
 from losslib.kernels.positives import Positives
-from losslib.kernels.scratch import lease, take
+from losslib.kernels.scratch import constant, lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
 
@@ -110,14 +110,17 @@ class Hinges:
         """By how much pairs are nearer than the threshold (`inside`) or farther; negative elsewhere."""
         out = take(*values.shape, dtype=values.dtype)
         if inside != self.inverted:
-            return torch.sub(values.new_full((1,), threshold), values, out=out)
+            return torch.sub(constant(threshold, values), values, out=out)
         return torch.sub(values, threshold, out=out)
 
     def _weighed(self, side: Side, entries: Tensor, block: Block) -> float:
         """The sum of a block's entries over all pairs, each pair in both orders."""
         size = block.stop - block.start  # pairs within the block come in both orders already
         if not isinstance(side.weight, Tensor):
-            return (2 * float(entries.sum()) - float(entries[:, :size].sum())) * side.weight
+            total = float(entries.sum())
+            if size < entries.shape[1]:
+                total = 2 * total - float(entries[:, :size].sum())
+            return total * side.weight
         beyond = entries[:, size:]
         own, others = side.weight[block.start : block.stop], side.weight[block.stop :]
         return float(entries.sum(1).double() @ own.double() + beyond.sum(0).double() @ others.double())

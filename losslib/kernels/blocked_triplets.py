@@ -55,7 +55,7 @@ def number_of_triplets(counts: list[int]) -> float:
 
 
 _ENTRIES = 1 << 18  # of a block, which has from
-_LEAST, _MOST = 96, 256  # rows on
+_LEAST, _MOST = 128, 256  # rows on
 _FEW = 10  # thresholds up to which comparing with each is quicker than a search
 
 

@@ -181,7 +181,7 @@ class PositiveDistances:
     def _single(self, at: Precision) -> Tensor | None:
         self._take(self.some.everyone(at.rows))
         if at.unit:
-            squared = self._squared(at.rows.new_full((1,), 2.0))
+            squared = self._squared(constant(2.0, at.rows))
         else:
             squared = self._squared(self.some.everyone(at.squares).unsqueeze(1))
             squared.add_(self.some.anchors(at.squares).unsqueeze(2))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 from torch import Tensor
 
-from losslib.kernels.scratch import take
+from losslib.kernels.scratch import constant, take
 
 if TYPE_CHECKING:
     from losslib.kernels.sorted_rows import SortedRows
@@ -65,7 +65,7 @@ class Positives:
         everyone = self.everyone(rows)
         own = everyone if self.square else self.anchors(rows)
         out = take(*self.shape, dtype=rows.dtype)
-        return torch.baddbmm(rows.new_full((1,), offset), own, everyone.mT, alpha=scale, out=out)
+        return torch.baddbmm(constant(offset, rows), own, everyone.mT, alpha=scale, out=out)
 
     def mask(self, like: Tensor) -> Tensor:
         """1 for a pair and 0 for a row with itself or one that is not there; (k, r, m) or (1, r, m)."""
@@ -114,7 +114,7 @@ def groups(rows: SortedRows) -> Iterator[Positives]:
     """All positive pairs of a batch, every pair in both orders."""
     least, largest = min(rows.counts), max(rows.counts)
     every = list(range(len(rows.counts)))
-    alike = [every] if least == largest else _of_about_one_size(rows.counts)
+    alike = [every] if least == largest else of_about_one_size(rows.counts)
     for classes in alike:
         together = max(1, _ENTRIES // rows.counts[classes[0]] ** 2)
         for at in range(0, len(classes), together):
@@ -125,7 +125,7 @@ def groups(rows: SortedRows) -> Iterator[Positives]:
                 yield Positives(rows, part, first, min(first + height, width))
 
 
-def _of_about_one_size(counts: list[int]) -> list[list[int]]:
+def of_about_one_size(counts: list[int]) -> list[list[int]]:
     """The classes, largest first, in lists of which none is much smaller than the first."""
     found: list[list[int]] = []
     for number in sorted(range(len(counts)), key=counts.__getitem__, reverse=True):
