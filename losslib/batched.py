@@ -62,7 +62,7 @@ def anchor_batched_backward(
     Raises ValueError, with the reason, for a reducer that does not split by anchor, and for a loss that does
     not and has no fused form in blocks (DecoupledContrastiveLoss with sigma has one); ShapeError or
     TypeError for inputs that do not fit. A loss that compares references with each other (the swap of
-    TripletMarginLoss, AngularLoss) holds their R x R matrix all the same.
+    TripletMarginLoss, AngularLoss with references) holds their R x R matrix all the same.
     """
     size = _SIZE.check(batch_size, "anchor_batched_backward")
     checked = _checked(loss)

@@ -118,6 +118,24 @@ def multi_similarity(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]
     return _reduced(loss, x, batch, needs, of)
 
 
+def generalized_lifted(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
+    """GeneralizedLiftedStructureLoss."""
+    sign = _sign(loss)
+
+    def of(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        near = part.near(-sign, loss.pos_margin)
+        most, of_near, pull = _of_right(near, part.positive, part.positives)
+        highest, of_far, push = _of_negatives(part, part.scaled(sign, loss.neg_margin))
+        some, others = (part.positives > 0).unsqueeze(1), (part.negatives > 0).unsqueeze(1)
+        values = torch.where(some, most, 0.0).add_(torch.where(others, highest, 0.0)).relu_()
+        weight = values.sign().mul_(sign * LIFT)
+        push.mul_(weight / of_far)
+        push[:, part.band].sub_(pull.mul_(weight / of_near))
+        return values.squeeze(1), (some | others).to(values.dtype), push
+
+    return _reduced(loss, x, batch, needs, of)
+
+
 def circle(loss: Any, x: Inputs, batch: Batch, needs: tuple[bool, ...]) -> Found:
     """CircleLoss, the weights of the pairs taken as constants."""
     m, gamma = loss.margin, loss.gamma

@@ -13,6 +13,7 @@ from losslib import losses
 from losslib.distances import CosineSimilarity, DotProductSimilarity, LpDistance
 from losslib.inputs import Batch
 from losslib.kernels import (
+    blocked_angular,
     blocked_hinges,
     blocked_right_wrong,
     blocked_softmax_losses,
@@ -300,9 +301,19 @@ def _table() -> dict[type, Kernel]:
             span=lambda loss: loss.gamma,
             by_rows=by_rows.instance,
         ),
-        losses.GeneralizedLiftedStructureLoss: Kernel(dense_further.generalized_lifted, _softmax()),
+        losses.GeneralizedLiftedStructureLoss: Kernel(
+            dense_further.generalized_lifted,
+            _softmax(),
+            blocked_from=1024,
+            by_rows=by_rows.generalized_lifted,
+        ),
         losses.AngularLoss: Kernel(
-            dense_further.angular, _angular, own=dense_further.squares, takes_references=False
+            dense_further.angular,
+            _angular,
+            blocked_angular.angular,
+            blocked_from=256,
+            own=dense_further.squares,
+            takes_references=False,
         ),
         losses.NPairsLoss: Kernel(None, unfit_parts, first_pairs.n_pairs),
     }

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from losslib import distances, losses, reducers
-from losslib.kernels import blocked_softmax, explain, plain, run
+from losslib.kernels import blocked_angular, blocked_softmax, explain, plain, run
 from losslib.kernels.blocked_softmax import SPAN
 from losslib.kernels.forms import kernels
 
@@ -43,6 +43,11 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("DecoupledContrastiveLoss", {"sigma": 0.01, "temperature": 0.02}),
     ("MultiSimilarityLoss", {"alpha": 20, "beta": 300, "base": -0.5}),
     ("MultiSimilarityLoss", {"distance": distances.LpDistance(), "reducer": reducers.AvgNonZeroReducer()}),
+    ("AngularLoss", {"alpha": 20, "reducer": reducers.SumReducer()}),
+    ("AngularLoss", {"distance": distances.CosineSimilarity(), "reducer": reducers.AvgNonZeroReducer()}),
+    ("GeneralizedLiftedStructureLoss", {"pos_margin": 0.4, "neg_margin": 0.7}),
+    ("GeneralizedLiftedStructureLoss", {"distance": distances.CosineSimilarity(), "pos_margin": 1}),
+    ("GeneralizedLiftedStructureLoss", {"distance": distances.LpDistance(normalize_embeddings=False)}),
     ("CircleLoss", {"gamma": 256}),
     ("CircleLoss", {"gamma": 10, "margin": 0.1, "reducer": reducers.MeanReducer()}),
 ]
@@ -200,6 +205,19 @@ def test_tiles_computed_again_for_the_gradient(name: str, monkeypatch: pytest.Mo
     loss = made(name, {})
     for y in (classes(600, 5), unbalanced(600), classes(600, 300)):
         x = rows(600, 1, 40)
+        fused = call(loss, x, y)
+        with plain():
+            expected = call(loss, x, y)
+        torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("entries", [1, 5_000, 40_000])
+def test_angular_by_tiles_of_classes(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked_angular, "_ENTRIES", entries)  # in place of half a million
+    loss = made("AngularLoss", {})
+    assert explain(loss, 300).startswith("AngularLoss: blocked form")
+    for y in (classes(300, 5), unbalanced(300), classes(300, 150)):
+        x = rows(300, 1, 10)
         fused = call(loss, x, y)
         with plain():
             expected = call(loss, x, y)

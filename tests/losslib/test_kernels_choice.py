@@ -141,6 +141,8 @@ def test_plain_holds_inside_and_ends_after_an_error() -> None:
         (losses.NPairsLoss(), Situation(100), "own", "two rows of each class"),
         (losses.LiftedStructureLoss(), Situation(100), "plain", "no fused form"),
         (losses.AngularLoss(alpha=80.0), Situation(100), "plain", "too wide"),
+        (losses.AngularLoss(), Situation(1000), "blocked", "above 256 rows"),
+        (losses.GeneralizedLiftedStructureLoss(), Situation(2000), "rows", "memory linear"),
         (losses.AngularLoss(), Situation(100, 50), "plain", "references are a set of their own"),
     ],
     ids=lambda v: "",
