@@ -58,6 +58,7 @@ def note(found: Mapping[str, str]) -> None:
     if st.session_state.get(ENTERED):  # another link: what was changed before it is another story
         st.session_state[HISTORY] = st.session_state[UNDONE] = []
         return
+    catch_up(changed)
     key, history, when = changed[0], st.session_state.get(HISTORY, []), time.monotonic()
     last = history[-1] if history else None
     if last is not None and last.key == key and when - last.at < ONE_TURN:
@@ -65,6 +66,13 @@ def note(found: Mapping[str, str]) -> None:
         st.session_state[UNDONE] = []
     else:
         push(Change(f"{title(key)} from {spelled(seen[key])}", seen, key=key, at=when))
+
+
+def catch_up(changed: list[str]) -> None:
+    """The browser's Back and Forward turn knobs, too, and call nobody: the run takes what it has not yet."""
+    run = present_run()
+    for key in knobs(run) & {*changed} if run is not None else ():
+        change(key)
 
 
 def note_run(what: str) -> None:
@@ -91,6 +99,11 @@ def possible(history: list[Change], runs: int) -> list[Change]:
         else:
             kept.append(one)
     return kept
+
+
+def knobs(run: LiveRun) -> set[str]:
+    """Keys of the controls that may turn while the run trains."""
+    return {LEARNING_RATE, *(f"{run.config.loss}.{name}" for name in live_options(run.config.loss))}
 
 
 def title(key: str) -> str:
@@ -157,11 +170,11 @@ def turned(run: LiveRun, one: Change, exchange: Callable[[], None]) -> dict[str,
     if one.run:
         exchange()
         st.session_state[SHOWN] = None
-    knobs = {LEARNING_RATE, *(f"{run.config.loss}.{name}" for name in live_options(run.config.loss))}
+    live = knobs(run)
     for key, value in one.before.items():
         if st.session_state.get(key) != value:
             st.session_state[key] = value
-            if key in knobs and not one.run:
+            if key in live and not one.run:
                 change(key)
     st.session_state[QUIET] = True
     return had

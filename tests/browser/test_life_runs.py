@@ -90,6 +90,23 @@ def test_back_finds_the_run_with_its_turned_knob(tab):
     assert "negative margin 0.8" in panel.root.locator("canvas.histogram").get_attribute("aria-label")
 
 
+def test_back_turns_a_knob_of_the_run_as_the_slider_says(tab):
+    page = tab(LONG)
+    panel = started(page)
+    panel.pause()
+    slider = page.get_by_role("slider", name="Negative margin")
+    slider.focus()
+    slider.press("ArrowLeft")
+    drawn = panel.root.locator("canvas.histogram")
+    panel.wait(lambda: "negative margin 0.98" in drawn.get_attribute("aria-label"), "the margin turned")
+    panel.press("Undo")
+    panel.wait(lambda: "negative margin 1" in drawn.get_attribute("aria-label"), "the margin taken back")
+    panel.wait(lambda: "neg_margin" not in page.url, "the address without it")
+    page.go_back()
+    panel.wait(lambda: slider.get_attribute("value") == "0.98", "the slider turned back")
+    panel.wait(lambda: "negative margin 0.98" in drawn.get_attribute("aria-label"), "the run to follow")
+
+
 @pytest.fixture
 def wire(impatient):
     made = Wire(impatient)
