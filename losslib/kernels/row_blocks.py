@@ -213,7 +213,7 @@ class RowBlocks:
                 )
                 if self.own is not None:
                     part.own = self.own[here]
-                    part.positive = take(*same.shape, dtype=self.dtype).copy_(same)
+                    part.positive = self.room(*same.shape, dtype=self.dtype).copy_(same)
                     part.without_own(part.positive, 0.0)
                 yield part
 

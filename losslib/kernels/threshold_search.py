@@ -31,20 +31,17 @@ def search(apart: Tensor, thresholds: Tensor, found: Tensor) -> Tensor:
         table = take(width, stride, dtype=thresholds.dtype).zero_()
         table[before : width - 1, :anchors] = thresholds
         column = torch.arange(anchors, dtype=table.dtype)
-        least = 1.0 - width
-        beyond = torch.arange(least, least - anchors / stride, -1 / stride, dtype=apart.dtype)
-        counts: Tensor | None = None
         height = min(max(1, _AT_A_TIME // anchors), entries)
         level = take(height, anchors, dtype=table.dtype)
+        keys, places = apart.view(table.dtype), found.view(table.dtype)
         for first in range(0, entries, height):
-            here = found[first : first + height]
-            place = here.view(table.dtype)
-            _search(apart[first : first + height].view(table.dtype), table, column, place, level[: len(here)])
-            number = torch.bincount(place.view(-1), minlength=table.numel())
-            counts = number if counts is None else counts.add_(number)
-            torch.add(beyond, here.copy_(place), alpha=1 / stride, out=here)
-    assert counts is not None
-    return counts.view_as(table).to(apart.dtype).cumsum_(0)[before : width - 1, :anchors]
+            here = places[first : first + height]
+            _search(keys[first : first + height], table, column, here, level[: len(here)])
+        counts = torch.bincount(places.view(-1), minlength=table.numel()).view_as(table)
+    least = 1.0 - width
+    beyond = torch.arange(least, least - anchors / stride, -1 / stride, dtype=apart.dtype)
+    torch.add(beyond, found.copy_(places), alpha=1 / stride, out=found)
+    return counts.to(apart.dtype).cumsum_(0)[before : width - 1, :anchors]
 
 
 def _search(apart: Tensor, table: Tensor, column: Tensor, place: Tensor, level: Tensor) -> None:
