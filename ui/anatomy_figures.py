@@ -113,7 +113,7 @@ def pair(shown: Shown) -> None:
         from lab.figures.loss_curves import loss_curves as drawn
 
         figure = drawn(shown.curves, shown.here)
-        st.plotly_chart(figure, key="anatomy pair", height=500, alt=" ".join(said))
+        st.plotly_chart(figure, key="anatomy pair", height=536, alt=" ".join(said))
         save(figure, "anatomy pair", "anatomy-pair")
     listed(said, shown.notes)
 
@@ -131,7 +131,7 @@ def forces(shown: Shown) -> None:
         return
     said = what_the_portrait_says(found)
     figure = force_portrait(found, is_dark())
-    st.plotly_chart(figure, key="anatomy forces", height=425, alt=" ".join(said))
+    st.plotly_chart(figure, key="anatomy forces", height=481, alt=" ".join(said))
     save(figure, "anatomy forces", "anatomy-forces")
     listed(said)
 

@@ -191,7 +191,7 @@ def curves(cls: type[Any]) -> None:
         from lab.figures.loss_curves import loss_curves as drawn
 
         figure = drawn(found)
-        st.plotly_chart(figure, key=f"curves of {cls.__name__}", height=420, alt=" ".join(said))
+        st.plotly_chart(figure, key=f"curves of {cls.__name__}", height=456, alt=" ".join(said))
         save(figure, f"curves of {cls.__name__}", f"{cls.__name__}-curves")
     if cls.stop_gradient:
         said = (*said, f"The gradient is not the slope of the value: {cls.stop_gradient}.")

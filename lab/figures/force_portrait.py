@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from lab.anatomy.portrait import NAMES, REACH
 from lab.figures.palette import COLOURS, SYMBOLS
+from lab.figures.tool_bar import ABOVE_TWO
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -67,7 +68,7 @@ def force_portrait(found: Portrait, dark: bool = False) -> go.Figure:
     figure.update_xaxes(range=reach, constrain="domain", showgrid=False, zeroline=False)
     figure.update_yaxes(range=reach, scaleanchor="x", constrain="domain", showgrid=False, zeroline=False)
     figure.update_layout(
-        margin={"l": 10, "r": 10, "t": 30, "b": 10},
+        margin={"l": 10, "r": 10, "t": ABOVE_TWO, "b": 10},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         showlegend=True,
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from lab.figures.axis_title import axis_title
 from lab.figures.palette import NEGATIVE, POSITIVE
+from lab.figures.tool_bar import ABOVE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -57,7 +58,7 @@ def loss_curves(curves: LossCurves, here: Mapping[str, Along] | None = None) -> 
             font={"size": 10, "color": GREY},
         )
     figure.update_layout(
-        margin={"l": 10, "r": 10, "t": 30, "b": 10},
+        margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         showlegend=True,
     )

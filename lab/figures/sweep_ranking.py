@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.figures.palette import COLOURS
+from lab.figures.tool_bar import ABOVE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -70,8 +71,8 @@ def sweep_ranking(
             "categoryarray": [one.label for one in reversed(ranked)],
             "range": [-1.1, len(ranked) - 0.5],  # the last row leaves room for the word on the dotted line
         },
-        margin={"l": 10, "r": 10, "t": 30, "b": 10},
-        height=130 + 34 * len(ranked),
+        margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
+        height=100 + ABOVE + 34 * len(ranked),
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
         showlegend=True,
     )
