@@ -137,6 +137,8 @@ def _dead_margin(config: RunConfig, frame: Frame) -> Insight | None:
     hinge = catalog.get(config.loss).activity == "hinge"
     if not hinge or math.isnan(frame.active_share) or frame.active_share >= DEAD_SHARE:
         return None
+    if catalog.get(config.loss).family == "triplet" and not frame.batch.positive.any():
+        return None  # no triplets, which no margin would change
     share = f"{100 * frame.active_share:.1f} %"
     sentence = f"Almost every pair of the batch satisfies the margin: {share} still have a gradient."
     margin = next((m for m in frame.marks if m.kind in ("line", "gap") and m.side != "positive"), None)
@@ -209,7 +211,9 @@ def _active_share(recording: Recording, frame: Frame) -> Insight | None:
         return None
     shown = "Less than 1" if 0 < share < 0.01 else f"{100 * share:.0f}"
     sentence = f"{shown} % of the batch's pairs are active: "
-    if share == 0:
+    if share == 0 and not frame.batch.positive.any():
+        sentence = "No pair of the batch has a gradient, and none is positive."
+    elif share == 0:
         sentence = "No pair of the batch has a gradient: the loss asks for nothing more."
     elif frame.gradient_norm == 0 or has_vanished(recording, frame):
         sentence += "the loss still weighs them, but no gradient reaches the encoder."

@@ -49,6 +49,16 @@ def test_one_sample_a_class_has_no_positives(small: Small, finished: Finished) -
     assert "no_positives" not in kinds(finished(small(batch=8, per_class=2, steps=2)))
 
 
+@pytest.mark.parametrize("loss", ["TripletMarginLoss", "MarginLoss"])
+def test_without_positives_there_are_no_triplets_and_no_margin_is_asked_for(
+    small: Small, finished: Finished, loss: str
+) -> None:
+    run = finished(small(loss=loss, batch=2, per_class=1, steps=2))
+    found = {i.kind: i for i in insights(run.recording)}
+    assert found.keys() == {"no_positives", "active_share"}
+    assert found["active_share"].sentence == "No pair of the batch has a gradient, and none is positive."
+
+
 def test_a_satisfied_margin_is_dead_and_asks_for_more(small: Small, finished: Finished) -> None:
     # negatives never nearer than -3, positives never farther than 3: nothing is left to do
     run = finished(small(loss_options={"neg_margin": -3.0, "pos_margin": 3.0}, steps=3))

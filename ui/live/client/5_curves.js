@@ -11,7 +11,7 @@ class Curves {
     const { ctx, width, height } = open;
     const known = series.flatMap((s) => s.values.map((v) => v[1]).filter(Number.isFinite));
     const last = Math.max(total || 1, ...series.map((s) => (s.values.length ? s.values.at(-1)[0] : 0)));
-    let [low, high] = fixed || [Math.min(0, ...known), Math.max(...known, 1e-9)];
+    let [low, high] = fixed || [Math.min(0, ...known), Math.max(0, ...known)];
     if (!(high > low)) high = low + 1;
     const bottom = height - 20;
     const ticks = niceTicks(low, high, Math.max(2, (bottom - 8) / 40));
