@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab.figures.palette import REFERENCE, class_style
+from lab.figures.tool_bar import ABOVE, title_under
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -79,10 +80,10 @@ def embedding_map(
                 )
             )
     figure.update_layout(
-        title=title,
+        title=title_under(title),
         **axes(space),
         legend={"title": "class", "itemsizing": "constant", "orientation": "h", "y": 0 if space else -0.12},
-        margin={"l": 10, "r": 10, "t": 50, "b": 10},
+        margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         showlegend=True,
         meta={"columns": list(known)},
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.palette import QUALITY, REFERENCE
+from lab.figures.tool_bar import ABOVE, title_under
 from lab.percent import percent, percents
 
 if TYPE_CHECKING:
@@ -57,11 +58,11 @@ def neighbours_kept(both: Neighbourhoods, k: int, title: str = "Neighbours the m
         hovertemplate="k = %{x}: %{hovertext}<extra></extra>",
     )
     figure.update_layout(
-        title=title,
+        title=title_under(title),
         xaxis={"title": "number of neighbours k", "type": "log"},
         yaxis={"title": "share kept", "range": [0, 1.05], "tickformat": ".0%"},
         legend={"orientation": "h", "y": -0.25},
-        margin={"l": 10, "r": 10, "t": 50, "b": 10},
+        margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         showlegend=True,
         meta={"x": "neighbours", "y": "share kept"},
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
+from lab.figures.tool_bar import ABOVE, title_under
 from lab.percent import percents
 from lab.short import short
 
@@ -60,10 +61,10 @@ def norm_histogram(
             annotation_position="top left",
         )
     figure.update_layout(
-        title=title,
+        title=title_under(title),
         xaxis={"title": "norm (length of the embedding)", "range": [0, top]},
         yaxis={"title": "share of embeddings", "tickformat": ".0%"},
-        margin={"l": 10, "r": 10, "t": 50, "b": 10},
+        margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         showlegend=False,
         meta={"x": "norm", "y": "share of embeddings"},
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from lab.figures.axis_title import axis_title
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
+from lab.figures.tool_bar import ABOVE, title_under
 from lab.percent import percents
 from lab.short import short
 
@@ -69,7 +70,7 @@ def pair_distances(
         if math.isfinite(mark.value):
             draw_mark(figure, mark, histogram, centres, inverted)
     figure.update_layout(
-        title=title,
+        title=title_under(title),
         barmode="overlay",
         xaxis={
             "title": axis_title(distance, inverted),
@@ -77,7 +78,7 @@ def pair_distances(
         },
         yaxis={"title": "share of pairs", "tickformat": ".0%"},
         legend={"orientation": "h", "y": -0.3},
-        margin={"l": 10, "r": 10, "t": 60, "b": 10},
+        margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         showlegend=True,
         meta={"x": distance, "y": "share of pairs"},
     )

@@ -1,4 +1,11 @@
 """Room above a chart whose legend stands there: the tool bar lies over its edge, on touch screens always."""
 
-ABOVE = 66  # pixels: the bar, and a line of legend under it
+from typing import Any
+
+ABOVE = 66  # pixels: the bar, and a line of legend or a title under it
 ABOVE_TWO = 86  # and two lines of legend
+
+
+def title_under(text: str) -> dict[str, Any]:
+    """A chart's title that the bar leaves free, in a margin of `ABOVE`."""
+    return {"text": text, "yref": "paper", "y": 1, "yanchor": "bottom", "pad": {"b": 14}}
