@@ -21,7 +21,7 @@ from lab.sweep.job import Job
 from lab.sweep.limits import SweepLimits
 from losslib.errors import ParameterError
 from losslib.params import Param
-from ui import address
+from ui import address, focus
 from ui.controls import control, options_of
 from ui.page import ENTERED, PRESENT
 from ui.places import place
@@ -183,7 +183,10 @@ def remember(prefix: str) -> None:
 
 
 def progress(job: Job, what: str) -> None:
-    """A bar that fills, with what remains, Cancel and Resume; the page runs again when the job has ended."""
+    """A bar that fills, with what remains, Cancel and Resume; the page runs again when the job has ended.
+
+    It has the focus of whoever pressed the button that began the job.
+    """
     alive = job.state in ("waiting", "running")
     seen = job.version
 
@@ -204,7 +207,10 @@ def progress(job: Job, what: str) -> None:
         if alive and job.version != seen and what == "runs" and job.done:
             st.rerun()
 
-    bar()
+    if job.state != "finished":
+        focus.target(f"{what}-progress")
+    with st.container(key=f"{what}-progress"):
+        bar()
 
 
 def progress_text(job: Job, under_way: int, what: str) -> str:

@@ -59,8 +59,11 @@ def test_a_comparison_runs_slides_and_keeps_its_state_in_the_link(tab):
 def test_a_sweep_runs_with_progress_survives_a_reload_and_its_cell_opens_in_train(tab):
     losses = "sweep.losses=TripletMarginLoss&sweep.TripletMarginLoss.margin=0.1,0.3"
     page = tab(f"/sweep?{BLOBS.format('sweep')}&{losses}&sweep.seeds=1")
-    page.get_by_role("button", name="Run this sweep").click()
+    page.get_by_role("button", name="Run this sweep").press("Enter")
     page.get_by_role("progressbar").wait_for()
+    page.wait_for_function("document.activeElement.matches('.st-key-runs-progress')")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Cancel"
     page.reload()
     page.get_by_text("Best of 2:").wait_for(timeout=PATIENCE)
     page.wait_for_function(

@@ -8,7 +8,7 @@ import pytest
 from lab.config import RunConfig
 from lab.sweep import example
 from lab.sweep.ranking import ranking
-from tests.ui.opening import button, opened_at, said
+from tests.ui.opening import button, focus_named, opened_at, said
 from ui import sweep, sweep_views
 from ui.choice import desk
 
@@ -68,6 +68,7 @@ def test_a_sweep_is_cancelled_resumed_after_a_reload_and_finished():
     [job] = [one for one in desk()._jobs.values() if one.total_steps == 6000]
     until(lambda: desk().under_way(job) > 0)
     at = at.run()
+    assert focus_named(at) == "runs-progress", "the button that was pressed is gone"
     assert re.search(r"0 of 2 runs, step \d+ of 6000", at.get("progress")[0].proto.text)
     at = button(at, "Cancel").click().run()
     assert job.state == "cancelled"
