@@ -114,11 +114,14 @@ def understand(
         gone = table.kept[~finite].tolist()
         first, second = ("row holds", "was") if len(gone) == 1 else ("rows hold", "were")
         notes.append(
-            f"{len(gone):,} {first} NaN, infinity or nothing in a column of numbers and {second} left out: "
-            f"{rows_in(gone)}, counted from 0."
+            f"{len(gone):,} {first} NaN, infinity, a number beyond 3.4e38 or nothing in a column of numbers "
+            f"and {second} left out: {rows_in(gone)}, counted from 0."
         )
     if not finite.any():
-        raise UploadError(f"{table.name}: every row holds NaN, infinity or an empty cell; none is left")
+        raise UploadError(
+            f"{table.name}: every row holds NaN, infinity, a number beyond 3.4e38 or an empty cell; "
+            "none is left"
+        )
     if len(table.kept) < table.rows:
         notes.append(f"{table.rows:,} rows, of which a random sample of {len(table.kept):,} is used.")
     kept = table.kept[finite]

@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_read_says_why_and_loses_nothing_else():
 
 def test_names_in_a_file_are_shown_as_they_are_spelt():
     at = with_files(("a*b*.csv", b"$u$,$v$,$kind$\n1,2,a\n2,2,a\n4,2,b\n", "text/csv"))
-    assert r"**a\*b\*.csv**: 3 vectors of 1 numbers, 2 classes." in texts(at)
+    assert r"**a\*b\*.csv**: 3 vectors of 1 number, 2 classes." in texts(at)
     assert r"- The same in every row, so left out: \$v\$." in texts(at)
 
 
@@ -171,7 +171,15 @@ def test_a_column_that_leaves_no_vectors_is_refused_and_another_can_be_chosen():
     assert texts(at) == before
     at = at.get_by_key("check.label column").set_value("no labels").run()
     assert not at.error
-    assert "4 vectors of 1 numbers, no labels" in texts(at)
+    assert "4 vectors of 1 number, no labels" in texts(at)
+
+
+def test_why_labels_are_not_used_is_seen_at_once(monkeypatch):
+    monkeypatch.setenv("LOSSLAB_UPLOAD_CLASSES", "2")
+    at = with_files(("v.csv", b"x,kind\n1,a\n2,b\n3,c\n", "text/csv"))
+    [what] = [one for one in at.expander if one.label == "What was understood"]
+    assert what.proto.expanded
+    assert "have 3 different values; at most 2 classes are shown here" in what.markdown[0].value
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 4), (2, 1), (3, 4)])

@@ -119,8 +119,9 @@ def understood(upload: Upload) -> None:
     count, size = upload.vectors.shape
     classes = len(upload.class_names)
     labels = f"{classes} {'class' if classes == 1 else 'classes'}" if upload.has_labels else "no labels"
-    st.markdown(f"**{plain(upload.name)}**: {count:,} vectors of {size} numbers, {labels}.")
-    with st.expander("What was understood"):
+    vectors, numbers = "vector" if count == 1 else "vectors", "number" if size == 1 else "numbers"
+    st.markdown(f"**{plain(upload.name)}**: {count:,} {vectors} of {size} {numbers}, {labels}.")
+    with st.expander("What was understood", expanded=bool(upload.choices) and not upload.has_labels):
         st.markdown("\n".join(f"- {plain(note)}" for note in upload.notes) or "- Everything was used.")
         head = {f"{at + 1}": upload.vectors[:5, at] for at in range(min(size, 8))}
         rows: dict[str, Any] = {"row": upload.kept[:5]}
