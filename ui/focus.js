@@ -144,5 +144,6 @@ class Keeper {
 export default function mount({ data }) {
   window.losslabKeeper = window.losslabKeeper || new Keeper();
   window.losslabScrolling = window.losslabScrolling || new Scrolling();
+  window.losslabPopovers = window.losslabPopovers || new Popovers();
   window.losslabKeeper.show(data);
 }

@@ -11,7 +11,7 @@ TARGET, VIEW, ONCE = "focus target", "focus view", "focus once"
 # It takes no room, and is no gap between two others.
 STYLE = "[class*='st-key-focus'] { position: absolute; width: 0; }"
 
-_FILES = [Path(__file__).with_name(name) for name in ("scrolling.js", "focus.js")]
+_FILES = [Path(__file__).with_name(name) for name in ("scrolling.js", "popovers.js", "focus.js")]
 _COMPONENT = st.components.v2.component(
     "losslab_focus", js="\n".join(file.read_text(encoding="utf-8") for file in _FILES)
 )

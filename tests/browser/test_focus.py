@@ -48,7 +48,8 @@ def page(context):
     """The button has the focus, and its script runs."""
     made = context.new_page()
     made.set_content(PAGE)
-    code = "\n".join((UI / name).read_text(encoding="utf-8") for name in ("scrolling.js", "focus.js"))
+    files = ("scrolling.js", "popovers.js", "focus.js")
+    code = "\n".join((UI / name).read_text(encoding="utf-8") for name in files)
     made.evaluate(LOAD, code)
     made.evaluate("() => { show('lesson'); one('button').focus(); runs(true); }")
     assert made.evaluate("at()") == "Run"

@@ -81,3 +81,18 @@ def test_another_page_begins_at_its_title_and_a_spent_button_gives_way_to_its_ne
     page.get_by_role("button", name="Angular").wait_for()
     press(page, "Angular")
     assert focused(page, "Angular")
+
+
+def test_tab_goes_into_a_popover_that_was_opened_and_on_behind_it(tab):
+    page = opened(tab, "/train?data=blobs")
+    Panel(page).wait_ready()
+    press(page, "Take home")
+    page.get_by_role("button", name="Save run").wait_for()
+    page.keyboard.press("Tab")
+    assert focused(page, "Save run")
+    page.keyboard.press("Shift+Tab")
+    assert focused(page, "Take home")
+    page.keyboard.press("Tab")
+    page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").focus()
+    page.keyboard.press("Tab")
+    assert focused(page, "Link")
