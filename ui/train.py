@@ -15,7 +15,7 @@ from lab.settings import encoders_for, sentence, settings
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Param
-from ui import recordings, sharing, take_home, undo
+from ui import focus, recordings, sharing, take_home, undo
 from ui.controls import control, options_of
 from ui.pairing import batch_settings, miner_controls, pairing_controls
 from ui.places import grid, place
@@ -120,7 +120,8 @@ def introduce(preset: Preset | None) -> None:
 
 def buttons(run: LiveRun, wanted: RunConfig) -> None:
     """Play, Pause, Step, Reset, how fast, what takes a change back, and what leaves the page."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+    focus.target("run-buttons")
+    with st.container(key="run-buttons", horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.button("Play", on_click=act, args=("play",), type="primary", help="Train until the last step")
         st.button("Pause", on_click=act, args=("pause",), help="Stop after the present step")
         st.button("Step", on_click=act, args=("step",), help="One batch, one gradient, one update")

@@ -76,6 +76,11 @@ def test_another_page_begins_at_its_title_and_a_spent_button_gives_way_to_its_ne
     page.locator("button:enabled", has_text="Undo").first.wait_for()
     press(page, "Undo")
     assert focused(page, "Redo")
+    page.get_by_role("switch", name="Squared hinges").press("Space")
+    press(page, "Start a new run with these")
+    assert focused(page, "Play"), "the buttons of the run"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Play"
     press(page, "Reference", "link")
     assert focused(page, "Reference")
     page.get_by_role("button", name="Angular").wait_for()
