@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from losslib.angles import multiplied
+from losslib.distances.units import lengths
 from losslib.params import Integer, Param, positive
 from losslib.proxies import CosineProxyLoss
 from losslib.types import Paper, PmlSpelling
@@ -74,5 +74,4 @@ class LargeMarginSoftmaxLoss(CosineProxyLoss):
 
     def scaled(self, cosines: Tensor, x: Tensor, weight: Tensor) -> Tensor:
         """Scale times cosine times both norms."""
-        norms = torch.linalg.vector_norm(x, dim=1, keepdim=True) * torch.linalg.vector_norm(weight, dim=1)
-        return cosines * (self.scale * norms)
+        return cosines * (self.scale * lengths(x) * lengths(weight).t())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from losslib.distances.units import lengths
 from losslib.losses.large_margin_softmax_loss import LargeMarginSoftmaxLoss
 from losslib.types import Paper, PmlSpelling
 
@@ -51,4 +51,4 @@ class SphereFaceLoss(LargeMarginSoftmaxLoss):
 
     def scaled(self, cosines: Tensor, x: Tensor, weight: Tensor) -> Tensor:
         """Scale times cosine times the row's norm."""
-        return cosines * (self.scale * torch.linalg.vector_norm(x, dim=1, keepdim=True))
+        return cosines * (self.scale * lengths(x))

@@ -12,8 +12,10 @@ from losslib.losses import (
     ContrastiveLoss,
     CosineEmbeddingLoss,
     DecoupledContrastiveLoss,
+    LargeMarginSoftmaxLoss,
     MultiSimilarityLoss,
     NTXentLoss,
+    SphereFaceLoss,
     SupConLoss,
     ThresholdConsistentMarginLoss,
 )
@@ -299,3 +301,16 @@ def test_the_regularizer_is_added_after_the_reduction() -> None:
     loss(x, y).backward()
     assert x.grad is not None
     assert bool(x.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("cls", [SphereFaceLoss, LargeMarginSoftmaxLoss])
+def test_norms_whose_squares_single_precision_cannot_hold(cls: type[LargeMarginSoftmaxLoss]) -> None:
+    loss = cls(num_classes=3, embedding_size=4)
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)) * 1e21
+    single, labels = x.clone().requires_grad_(), torch.arange(6) % 3
+    value = loss(single, labels)
+    exact = x.double().requires_grad_()
+    expected = loss.double()(exact, labels)
+    torch.autograd.backward([value, expected])
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5)
+    torch.testing.assert_close(single.grad, exact.grad.float(), rtol=1e-4, atol=1e-6)
