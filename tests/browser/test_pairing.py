@@ -16,6 +16,12 @@ def choose(page, control, option):
     page.get_by_role("option", name=option, exact=True).click()
 
 
+def chance(panel):
+    """What the panel says that the share of neighbours of one kind would be by chance, in percent."""
+    said = re.search(r"chance is ([\d.]+)\s%", panel.root.inner_text())
+    return float(said[1]) if said else None
+
+
 def test_swiss_roll_by_its_continuous_label_trains_and_shows_both_sides(tab):
     panel = Panel(tab("/train?data=blobs&batch=64&steps=2000")).wait_ready()
     page = panel.page
@@ -24,7 +30,11 @@ def test_swiss_roll_by_its_continuous_label_trains_and_shows_both_sides(tab):
     choose(page, "Pairing", "continuous")
     page.get_by_text("position along the roll (0 to 1) differs by at most 0.05").wait_for()
     assert page.get_by_role("slider", name="Delta").count() == 1
-    panel.wait(lambda: panel.state == "ready" and "0.88 to 1" in panel.root.inner_text(), "the roll's run")
+    # 2 delta - delta^2 of an even spread from 0 to 1; one of eight classes, by which it was paired before,
+    # would be 12.5 %
+    expected = pytest.approx(9.75, abs=0.5)
+    panel.wait(lambda: panel.state == "ready" and chance(panel) == expected, "the run with that pairing")
+    assert "0.88 to 1" in panel.root.inner_text()
     before = panel.picture("histogram")
     panel.press("Play")
     panel.wait_step(15)
@@ -35,9 +45,7 @@ def test_swiss_roll_by_its_continuous_label_trains_and_shows_both_sides(tab):
     label = panel.root.locator("canvas.histogram").get_attribute("aria-label")
     assert "positive" in label
     assert "negative" in label
-    # 2 delta - delta^2 of an even spread from 0 to 1; one of eight classes would be 12.5 %
-    chance = float(re.search(r"chance is ([\d.]+)\s%", panel.root.inner_text())[1])
-    assert chance == pytest.approx(9.75, abs=0.5)
+    assert chance(panel) == expected
     for setting in ("data=swiss_roll", "pairing=continuous"):
         assert setting in page.url
 
