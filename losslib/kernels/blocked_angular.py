@@ -38,8 +38,7 @@ def angular(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:
             values = _Classes(loss, rows, unit, some).values(pulls)
             total += float(values.sum(2).sum(dtype=torch.float64))
             above += float(torch.count_nonzero(values))
-    number = float(sum(count * (count - 1) for count in rows.counts))
-    each = reduce.each(loss.reducer, number, above)
+    each = reduce.each(loss.reducer, rows.pairs, above)
     return Found(x.new_tensor(total * each), None if pulls is None else rows.back(pulls, each))
 
 
