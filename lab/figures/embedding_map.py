@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.figures.literal import literal
 from lab.figures.palette import REFERENCE, class_style
 from lab.figures.tool_bar import ABOVE, title_under
 
@@ -57,7 +58,7 @@ def embedding_map(
     known = {"sample": np.arange(len(positions)) if samples is None else samples, **(about or {})}
     if colouring is not None:
         known[colouring.title] = colouring.values
-    figure = go.Figure()
+    figure, class_names = go.Figure(), [literal(name) for name in class_names]
     for c, name in enumerate(class_names):
         mine = np.flatnonzero(classes == c)
         if len(mine):

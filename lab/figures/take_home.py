@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ def as_csv(figure: go.Figure) -> str:
     writer.writerow(["series", *(meta.get(axis, axis) for axis in axes), *meta.get("columns", ())])
     for trace in figure.data:
         columns = [getattr(trace, axis) for axis in axes]
-        name = f"{panel}: {trace.name}" if (panel := panel_of(figure, trace)) else trace.name
+        name = html.unescape(trace.name or "")
+        name = f"{panel}: {name}" if (panel := panel_of(figure, trace)) else name
         writer.writerows(rows(name, columns, trace.customdata))
     return out.getvalue()
 

@@ -123,3 +123,11 @@ def test_a_temperature_is_the_weight_of_a_negative_and_a_gap_begins_at_the_mean_
     assert list(gap.x) == pytest.approx([0.5, 0.7])
     unset = pair_distances(histogram, (Mark("line", "both", float("nan"), "t", "threshold"),))
     assert len(unset.layout.shapes) == 0
+
+
+def test_names_of_classes_are_no_markup():
+    names = ("<b>a</b>", "a & b", "%{x}")
+    figure = embedding_map(POSITIONS[:3, :2], np.array([0, 1, 2]), names)
+    assert [trace.name for trace in figure.data] == ["&lt;b&gt;a&lt;/b&gt;", "a &amp; b", "%&#123;x}"]
+    assert figure.data[2].hovertemplate.startswith("class %&#123;x}<br>")
+    assert [row[0] for row in read(as_csv(figure))[1:]] == list(names)
