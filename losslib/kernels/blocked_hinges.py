@@ -135,8 +135,7 @@ class Hinges:
 
 def _number_of_pairs(rows: SortedRows) -> tuple[float, float]:
     """Ordered positive and negative pairs of a batch."""
-    positives = sum(count * (count - 1) for count in rows.counts)
-    return float(positives), float(len(rows) * (len(rows) - 1) - positives)
+    return rows.pairs, len(rows) * (len(rows) - 1) - rows.pairs
 
 
 def contrastive(loss: Any, x: Tensor, batch: Batch, wanted: bool) -> Found:

@@ -180,26 +180,19 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     if highest is None or (loss.sigma is not None and _highest(loss, _scale(loss, 1 / loss.sigma)) is None):
         return _decoupled_shifted(loss, v, masks, kept, anchors, each)
     part = torch.mul(v, kept, out=room(v))
-    times = 1.0
-    if loss.sigma is None:
-        pull = total(part)
-    else:
-        pull, kept, times = _weighted_pull(loss, v, masks, part, kept)
+    pull, kept = (total(part), kept) if loss.sigma is None else _weighted_pull(loss, v, masks, part, kept)
     share = masks.keep_negatives_(_exponentials(v, scale, highest, _spare(loss, v)))
     sums = share.sum(1) if some is None else _sum_or_one(share)
     value = (total(sums.log().add_(highest).mul_(anchors)) - pull * scale) * each
-    share.mul_(_both(anchors / sums, masks.symmetric, part))
-    share.sub_(kept, alpha=2 * times if masks.symmetric else times)
+    share.mul_(_both(anchors / sums, masks.symmetric, part)).sub_(kept, alpha=2 if masks.symmetric else 1)
     slope, lifted = reduce.times_(share, each * scale)
     return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
 
 
-def _weighted_pull(
-    loss: Any, v: Tensor, masks: Masks, pulled: Tensor, kept: Tensor
-) -> tuple[Number, Tensor, float]:
-    """Sum of the kept values v, `pulled`, each times w = 2 - M softmax(s / sigma), and its derivative by v.
+def _weighted_pull(loss: Any, v: Tensor, masks: Masks, pulled: Tensor, kept: Tensor) -> tuple[Number, Tensor]:
+    """Sum of the kept values v, `pulled`, each times 2 - M softmax(s / sigma), and its derivative by v.
 
-    The softmax is over all M positives. The derivative is a matrix times a number. Overwrites `pulled`.
+    The softmax is over all M positives. Overwrites `pulled`.
     """
     scale = _scale(loss, 1 / loss.sigma)
     highest, number = _highest(loss, scale), total(masks.positives)
@@ -208,16 +201,10 @@ def _weighted_pull(
     of_share = number / _or_one(total(share))
     mean = total(torch.mul(share, pulled, out=room(v))) * of_share
     sum_ = 2 * total(pulled) - mean
-    # the derivative is 2 kept - M share (kept + scale (pulled - mean))
-    mean = mean / _or_one(number)
-    if kept is masks.positive:  # and nothing else has a share
-        pulled.add_(1 / scale - mean)
-    else:
-        pulled.sub_(mean).add_(kept, alpha=1 / scale)
-    share.mul_(pulled)
-    if isinstance(of_share, Tensor):
-        return sum_, torch.sub(kept, share.mul_(of_share * scale / 2)), 2.0
-    return sum_, torch.sub(kept, share, alpha=of_share * scale / 2, out=share), 2.0
+    # kept * (2 - M share) - M share * (pulled - mean) / sigma
+    pulled.sub_(mean / _or_one(number))
+    share.mul_(torch.add(kept, pulled, alpha=scale, out=pulled))
+    return sum_, share.mul_(-of_share).add_(kept, alpha=2)
 
 
 def _decoupled_shifted(

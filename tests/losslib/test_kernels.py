@@ -132,6 +132,13 @@ variants = pytest.mark.parametrize(
 )
 
 
+def assert_equals_the_plain_form(loss: Any, x: Tensor, y: Tensor) -> None:
+    fused = call(loss, x, y)
+    with plain():
+        expected = call(loss, x, y)
+    torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
+
+
 def takes(options: dict[str, Any], given: Any) -> bool:
     """Classes of their own need class numbers within range, and labels."""
     if options.get("num_classes") is None:
@@ -205,10 +212,7 @@ def test_tiles_computed_again_for_the_gradient(name: str, monkeypatch: pytest.Mo
     loss = made(name, {})
     for y in (classes(600, 5), unbalanced(600), classes(600, 300)):
         x = rows(600, 1, 40)
-        fused = call(loss, x, y)
-        with plain():
-            expected = call(loss, x, y)
-        torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
+        assert_equals_the_plain_form(loss, x, y)
 
 
 @pytest.mark.parametrize("entries", [1, 5_000, 40_000])
@@ -218,10 +222,7 @@ def test_angular_by_tiles_of_classes(entries: int, monkeypatch: pytest.MonkeyPat
     assert explain(loss, 300).startswith("AngularLoss: blocked form")
     for y in (classes(300, 5), unbalanced(300), classes(300, 150)):
         x = rows(300, 1, 10)
-        fused = call(loss, x, y)
-        with plain():
-            expected = call(loss, x, y)
-        torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
+        assert_equals_the_plain_form(loss, x, y)
 
 
 @pytest.mark.parametrize("number", [2, 12, 100])
@@ -232,10 +233,7 @@ def test_triplets_of_few_and_of_many_positives(number: int, distance: distances.
     loss = made("TripletMarginLoss", {"margin": 0.3, "distance": distance})
     x = rows(300, 2, 10)
     for y in (classes(300, number), torch.cat([torch.arange(40), classes(260, number)])):
-        fused = call(loss, x, y)
-        with plain():
-            expected = call(loss, x, y)
-        torch.testing.assert_close(fused, expected, rtol=1e-10, atol=1e-12)
+        assert_equals_the_plain_form(loss, x, y)
 
 
 STEEP: list[tuple[str, dict[str, Any]]] = [
