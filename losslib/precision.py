@@ -33,6 +33,12 @@ def transforming() -> bool:
     return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
 
 
+def stands_for_many(x: Tensor) -> bool:
+    """Whether the tensor is a batch of such under vmap, which nothing but a new tensor can take in."""
+    maps = torch._C._functorch
+    return maps.is_batchedtensor(x) or maps.is_legacy_batchedtensor(x)
+
+
 def values_are_known(x: Tensor) -> bool:
     """Whether the tensor's values may be looked at: not while compiling, nor for fake or meta tensors."""
     return not (torch.compiler.is_compiling() or hasattr(x, "fake_mode") or x.is_meta)

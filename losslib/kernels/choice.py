@@ -26,10 +26,14 @@ class Situation(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """plain, dense, blocked, rows or own, and why ("because ...")."""
+    """plain, dense, blocked, rows or own, and why ("because ...").
+
+    even: whether classes of one size are better off in the dense form, in the order of their labels.
+    """
 
     form: str
     reason: str
+    even: bool = False
 
 
 _CHOSEN: WeakKeyDictionary[Any, tuple[object, Choice]] = WeakKeyDictionary()
@@ -67,7 +71,10 @@ def choose(loss: Any, here: Situation) -> Choice:
         form, why = "dense", f"value and gradient come from the distance matrix in one pass; {where}"
     else:
         form, why = "blocked", f"above {above} rows blocks of rows sorted by label stay in the cache"
-    return Choice(form, why)
+    even = not _unordered(here) and kernel.evenly(loss, here.rows)
+    if even:
+        why += "; classes of one size go as one matrix in the order of labels"
+    return Choice(form, why, even)
 
 
 def _against_proxies(loss: Any, here: Situation) -> Choice:
@@ -107,16 +114,21 @@ def _not_by_rows(loss: Any, kernel: Kernel, here: Situation) -> bool:
     return bool((kernel.unfit_by_rows or unfit_parts)(loss))
 
 
-def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
-    """Why not the blocked form; "" where it is taken."""
-    if kernel.blocked is None:
-        return "it has no blocked form"
+def _unordered(here: Situation) -> str:
+    """Why rows are not put in the order of their labels; "" where they may be."""
     if here.device != "cpu" or not here.values_known:
         return "its shapes are static, for accelerators and compilation"
     if here.references is not None:
         return "the references are a set of their own"
-    if not here.labelled:
-        return "its labels are not whole numbers"
+    return "" if here.labelled else "its labels are not whole numbers"
+
+
+def _unblocked(loss: Any, kernel: Kernel, here: Situation) -> str:
+    """Why not the blocked form; "" where it is taken."""
+    if kernel.blocked is None:
+        return "it has no blocked form"
+    if why := _unordered(here):
+        return why
     if here.rows <= (above := kernel.above(loss)):
         return f"up to {above} rows that is the quickest"
     return kernel.not_in_blocks(loss, here.rows)

@@ -116,10 +116,11 @@ def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     """MarginLoss over all triplets, its penalty on a learned beta included; own: beta of each anchor."""
     sign = -1.0 if loss.distance.is_inverted else 1.0
     far = masks.keep_negatives_(_beyond(v, loss.margin, own, -sign))
-    near = _beyond(v, loss.margin, own, sign).mul_(masks.positive)
     both = masks.symmetric and own.ndim == 1
     if both and not loss.learn_beta and (numbers := masks.alike):
-        return _alike(near, far, *numbers, sign)
+        near = _beyond(masks.within(v), loss.margin, own, sign).mul_(masks.near)
+        return _alike(masks, near, far, *numbers, sign)
+    near = _beyond(v, loss.margin, own, sign).mul_(masks.positive)
     positives, negatives = masks.positives, masks.negatives
     sums = reduce.number((near.sum(1) @ negatives).add_(far.sum(1) @ positives))
     of_near, of_far = near.sign_().sum(1), far.sign_().sum(1)
@@ -139,7 +140,9 @@ def margin(loss: Any, v: Tensor, masks: Masks, own: Tensor) -> Slopes:
     return Slopes(value, slope, by_boundary, both, lifted)
 
 
-def _alike(near: Tensor, far: Tensor, positives: float, negatives: float, sign: float) -> Slopes:
+def _alike(
+    masks: Masks, near: Tensor, far: Tensor, positives: float, negatives: float, sign: float
+) -> Slopes:
     """The mean hinge over all triplets of a batch with itself, whose anchors have as many pairs each.
 
     A pair's hinge counts once for each pair of the other kind.
@@ -147,8 +150,8 @@ def _alike(near: Tensor, far: Tensor, positives: float, negatives: float, sign: 
     sum_ = negatives * total(near) + positives * total(far)
     count = negatives * total(near.sign_()) + positives * total(far.sign_())
     if count == 0:
-        return Slopes(sum_ * 0.0, near.zero_(), both=True)
-    slope, lifted = reduce.difference_(near, 2 * sign * negatives / count, far, 2 * sign * positives / count)
+        return Slopes(sum_ * 0.0, far.zero_(), both=True)
+    slope, lifted = masks.difference_(near, 2 * sign * negatives / count, far, 2 * sign * positives / count)
     return Slopes(sum_ / count, slope, both=True, lifted=lifted)
 
 

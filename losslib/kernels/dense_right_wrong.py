@@ -19,7 +19,7 @@ from losslib.kernels.dense_softmax import (
     _sums,
 )
 from losslib.kernels.masks import Masks
-from losslib.kernels.scratch import room
+from losslib.kernels.scratch import again, room
 from losslib.kernels.steep import LIFT, ordinary
 from losslib.softmax import softplus
 
@@ -43,7 +43,7 @@ def nca(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     if highest is None:
         return _shifted(loss, v, masks, masks.positive, scale)
     every = masks.keep_pairs_(_exponentials(v, _scale(loss, scale), highest - RAISED, _spare(loss, v)))
-    return _raised(loss, every, masks, masks.positive, scale, own=False)
+    return _raised(loss, every, masks, scale, own=False)
 
 
 def instance(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
@@ -52,25 +52,24 @@ def instance(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     A row's similarity to itself does not change with the row, so that its slope leads to no gradient. Being
     1, it keeps the right ones' sum of exponentials above 0 whatever they are taken off.
     """
-    gamma, right = loss.gamma, masks.positive_or_own
+    gamma = loss.gamma
     highest = gamma if masks.with_own and gamma <= SPAN else _highest(loss, gamma)
     if highest is None:
-        return _shifted(loss, v, masks, right, gamma)
+        return _shifted(loss, v, masks, masks.positive_or_own, gamma)
     every = v.mul_(gamma).exp_()  # at most e^SPAN, so that a sum of 100,000 of them is a number
     if not masks.whole:
-        every.mul_(right + masks.negative)
-    return _raised(loss, every, masks, right, gamma, own=masks.with_own)
+        every.mul_(masks.positive_or_own + masks.negative)
+    return _raised(loss, every, masks, gamma, own=masks.with_own)
 
 
-def _raised(loss: Any, every: Tensor, masks: Masks, right: Tensor, scale: float, own: bool) -> Slopes:
+def _raised(loss: Any, every: Tensor, masks: Masks, scale: float, own: bool) -> Slopes:
     """log(1 + sum of exp over the wrong / sum over the right ones) of each row with a right one.
 
-    every: the exponentials of wrong and right ones, 0 elsewhere. right: a mask. Overwrites both. own: whether
-    a row itself is right.
+    every: the exponentials of wrong and right ones, 0 elsewhere, which it overwrites. own: whether a row
+    itself is right.
     """
-    near = right.mul_(every)
-    far = every.sub_(near)
-    of_near, of_far = near.sum(1), far.sum(1)
+    near, far = masks.split_(every, own)
+    of_near, of_far = masks.sums(near), far.sum(1)
     present = None if own else masks.some(of_near)
     of_near = of_near if present is None else of_near + (1 - present)
     share = of_far / of_near
@@ -78,7 +77,8 @@ def _raised(loss: Any, every: Tensor, masks: Masks, right: Tensor, scale: float,
     weight = of_near.add_(of_far).reciprocal_().mul_(weight * (_scale(loss, scale) * lift(own)))
     part = room(far)
     far.mul_(_both(weight, masks.symmetric, part))
-    far.addcmul_(near, _both(share.mul_(weight), masks.symmetric, part), value=-1)
+    both = masks.both(share.mul_(weight), again(part, near))
+    masks.within(far).addcmul_(near, both, value=-1)
     return Slopes(value, far, both=masks.symmetric, lifted=lift(own))
 
 

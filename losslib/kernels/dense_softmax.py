@@ -14,7 +14,7 @@ from losslib.kernels import reduce
 from losslib.kernels.dense_hinges import Slopes, _both, _shifted
 from losslib.kernels.masks import Masks
 from losslib.kernels.reduce import Number, total
-from losslib.kernels.scratch import constant, room
+from losslib.kernels.scratch import again, constant, room
 from losslib.kernels.steep import LEAST, LIFT, ordinary
 from losslib.softmax import softplus
 
@@ -94,7 +94,11 @@ def _over(weight: Number, sums: Tensor) -> Tensor:
 
 def _sum_or_one(share: Tensor) -> Tensor:
     """The sums of the rows (B,), 1 in place of 0."""
-    sums = share.sum(1)
+    return _or_ones(share.sum(1))
+
+
+def _or_ones(sums: Tensor) -> Tensor:
+    """Sums, 1 in place of 0."""
     return sums + (sums == 0).to(sums.dtype)
 
 
@@ -103,11 +107,11 @@ def _or_one(sum_: Number) -> Number:
     return sum_ + (sum_ == 0)
 
 
-def _times(mask: Tensor, weight: Number, masks: Masks) -> Tensor:
-    """A mask of positives times a weight of each row, or of both rows of a pair."""
-    if masks.symmetric and isinstance(weight, Tensor) and weight.ndim:
-        return _both(weight, True, room(mask)).mul_(mask)
-    return mask * (_column(weight) * (2 if masks.symmetric else 1))
+def _times(masks: Masks, weight: Tensor, within: Tensor) -> Tensor:
+    """A weight of each row (B,), or of both rows of a pair, where `within` holds a positive pair, else 0."""
+    if masks.symmetric:
+        return masks.both(weight, room(within)).mul_(masks.near)
+    return masks.near * masks.column(weight)
 
 
 def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
@@ -115,8 +119,9 @@ def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     scale = _scale(loss, 1 / loss.temperature)
     highest, present = _highest(loss, scale), masks.has_positives
     counts = masks.positives if present is None else masks.positives.clamp_min(1)
-    part = room(v)
-    pull = torch.mul(v, masks.positive, out=part).sum(1)
+    within = masks.within(v)
+    part = torch.mul(within, masks.near, out=room(within))
+    pull = masks.sums(part)
     if highest is None:
         everything, share, _ = _sums(v * scale, masks.positive + masks.negative, None)
         values = torch.addcdiv(everything.squeeze(1), pull, counts, value=-scale)
@@ -129,11 +134,12 @@ def sup_con(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     values = sums.log().addcdiv_(pull, counts, value=-scale).add_(highest)
     value, weight = reduce.rows(loss.reducer, values, present)
     weight, lifted = _lifted(weight, scale)
-    share.mul_(_both(_over(weight, sums), masks.symmetric, part))
+    share.mul_(_both(_over(weight, sums), masks.symmetric, again(part, v)))
+    within = masks.within(share)
     if isinstance(weight, Tensor) or not masks.symmetric:
-        share.sub_(_times(masks.positive, _over(weight, counts), masks))
+        within.sub_(_times(masks, _over(weight, counts), within))
     else:  # both rows of a positive pair have as many positives
-        share.addcmul_(masks.positive, _over(weight, counts).unsqueeze(1), value=-2)
+        within.addcmul_(masks.near, masks.column(_over(weight, counts)), value=-2)
     return Slopes(value, share, both=masks.symmetric, lifted=lifted)
 
 
@@ -144,19 +150,22 @@ def nt_xent(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     if highest is None or abs(scale) * (loss.distance.bounds()[1] - loss.distance.bounds()[0]) > _UNSHIFTED:
         return _nt_xent_shifted(loss, v * scale, masks, scale)
     every = _exponentials(v, scale, highest, _spare(loss, v))
-    share = masks.keep_negatives(every, out=room(v))
-    sums, positive = share.sum(1), masks.positive
-    column, part = sums.unsqueeze(1), room(v)
-    values = torch.div(column, every, out=part).log1p_().mul_(positive)  # without negatives 0
+    near = masks.taken(every)
+    share = masks.keep_negatives(every, out=room(v) if near is every else every)
+    sums, positive = share.sum(1), masks.near
+    column, part = masks.column(sums), room(near)
+    values = torch.div(column, near, out=part).log1p_().mul_(positive)  # without negatives 0
     sum_ = total(values)
     each = reduce.share(loss.reducer, masks.positives if some is None else masks.positives * some, values)
     # off the sums of exponentials of an anchor and of its negatives, which the chance of a negative is over
-    over = torch.div(positive, torch.add(every, column, out=part), out=part)
-    slope = share.mul_(_both(over.sum(1), masks.symmetric, room(v))).addcmul_(over, column, value=-1)
+    over = torch.div(positive, torch.add(near, column, out=part), out=part)
+    share.mul_(_both(masks.sums(over), masks.symmetric, room(v)))
+    within = masks.within(share).addcmul_(over, column, value=-1)
     if masks.symmetric:  # and in the other order
-        over = torch.div(positive, every.add_(sums), out=every)
-        slope.addcmul_(over, sums, value=-1)
-    slope, lifted = reduce.times_(slope, each * scale)
+        row = masks.row(sums)
+        over = torch.div(positive, near.add_(row), out=near)
+        within.addcmul_(over, row, value=-1)
+    slope, lifted = reduce.times_(share, each * scale)
     return Slopes(sum_ * each, slope, both=masks.symmetric, lifted=lifted)
 
 
@@ -174,17 +183,20 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     """DecoupledContrastiveLoss, with and without sigma, by the mean or sum of its values."""
     scale = _scale(loss, 1 / loss.temperature)
     highest, some = _highest(loss, scale), masks.has_negatives
-    kept = masks.positive if some is None else masks.positive * some.unsqueeze(1)
     anchors = masks.positives if some is None else masks.positives * some
-    each = reduce.share(loss.reducer, anchors, kept)
+    each = reduce.share(loss.reducer, anchors, anchors)
     if highest is None or (loss.sigma is not None and _highest(loss, _scale(loss, 1 / loss.sigma)) is None):
+        kept = masks.positive if some is None else masks.positive * some.unsqueeze(1)
         return _decoupled_shifted(loss, v, masks, kept, anchors, each)
-    part = torch.mul(v, kept, out=room(v))
-    pull, kept = (total(part), kept) if loss.sigma is None else _weighted_pull(loss, v, masks, part, kept)
+    kept = masks.near if some is None else masks.near * masks.column(some)
+    near = masks.within(v)
+    part = torch.mul(near, kept, out=room(near))
+    pull, kept = (total(part), kept) if loss.sigma is None else _weighted_pull(loss, near, masks, part, kept)
     share = masks.keep_negatives_(_exponentials(v, scale, highest, _spare(loss, v)))
     sums = share.sum(1) if some is None else _sum_or_one(share)
     value = (total(sums.log().add_(highest).mul_(anchors)) - pull * scale) * each
-    share.mul_(_both(anchors / sums, masks.symmetric, part)).sub_(kept, alpha=2 if masks.symmetric else 1)
+    share.mul_(_both(anchors / sums, masks.symmetric, again(part, v)))
+    masks.within(share).sub_(kept, alpha=2 if masks.symmetric else 1)
     slope, lifted = reduce.times_(share, each * scale)
     return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
 
@@ -192,12 +204,12 @@ def decoupled(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
 def _weighted_pull(loss: Any, v: Tensor, masks: Masks, pulled: Tensor, kept: Tensor) -> tuple[Number, Tensor]:
     """Sum of the kept values v, `pulled`, each times 2 - M softmax(s / sigma), and its derivative by v.
 
-    The softmax is over all M positives. Overwrites `pulled`.
+    v: what `within` gives. The softmax is over all M positives. Overwrites `pulled`.
     """
     scale = _scale(loss, 1 / loss.sigma)
     highest, number = _highest(loss, scale), total(masks.positives)
     assert highest is not None
-    share = _exponentials(v, scale, highest).mul_(masks.positive)
+    share = _exponentials(v, scale, highest).mul_(masks.near)
     of_share = number / _or_one(total(share))
     mean = total(torch.mul(share, pulled, out=room(v))) * of_share
     sum_ = 2 * total(pulled) - mean
@@ -246,14 +258,17 @@ def multi_similarity(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
         value, weight = reduce.rows(loss.reducer, pull / loss.alpha + push / loss.beta, present)
         return Slopes(value, far.sub_(near).mul_(_column(weight * sign)), lifted=LIFT)
     far = masks.keep_negatives_(_exponentials(v, of_push, of_push * base))
-    near = _exponentials(v, of_pull, of_pull * base, _spare(loss, v)).mul_(masks.positive)
-    of_near, of_far = near.sum(1), far.sum(1)
+    within = masks.within(v)
+    out = _spare(loss, v) if within is v else room(within)
+    near = _exponentials(within, of_pull, of_pull * base, out).mul_(masks.near)
+    of_near, of_far = masks.sums(near), far.sum(1)
     values = of_near.log1p().div_(loss.alpha).add_(of_far.log1p(), alpha=1 / loss.beta)
     value, weight = reduce.rows(loss.reducer, values, present)
     weight, lifted = _lifted(weight, sign)
     part = room(v)
     far.mul_(_both(_over(weight, of_far.add_(1)), masks.symmetric, part))
-    far.addcmul_(near, _both(_over(weight, of_near.add_(1)), masks.symmetric, part), value=-1)
+    both = masks.both(_over(weight, of_near.add_(1)), again(part, within))
+    masks.within(far).addcmul_(near, both, value=-1)
     return Slopes(value, far, both=masks.symmetric, lifted=lifted)
 
 
@@ -270,34 +285,40 @@ def circle(loss: Any, v: Tensor, masks: Masks, own: None) -> Slopes:
     if not 0 <= m < 1 or gamma > _SQUARES:
         return _circle_shifted(loss, v, masks)
     # with r = 1 - v and w = max(v, -m) the logits are gamma (r^2 - m^2) and gamma (w^2 - m^2)
-    apart, within = _shifted(v, 1.0, -1.0), torch.clamp_min(v, -m, out=v)
-    present, near = masks.has_positives, room(v)
-    largest = torch.mul(apart, masks.positive, out=near).amax(1, keepdim=True).square_().mul_(gamma)
+    apart = _shifted(masks.within(v), 1.0, -1.0)
+    above = torch.clamp_min(v, -m, out=v)
+    present, near = masks.has_positives, room(apart)
+    largest = masks.largest(torch.mul(apart, masks.near, out=near)).square_().mul_(gamma)
     less = _common(largest, present, masks)
-    torch.addcmul(-less, apart, apart, value=gamma, out=near).clamp_(_LEAST, 0.0).exp_()
-    near.mul_(masks.positive)
-    far = torch.addcmul(constant(-gamma, v), within, within, value=gamma, out=room(v)).exp_()
+    common = less is not largest
+    off = -(less if common else masks.column(less))
+    torch.addcmul(off, apart, apart, value=gamma, out=near).clamp_(_LEAST, 0.0).exp_()
+    near.mul_(masks.near)
+    far = torch.addcmul(constant(-gamma, v), above, above, value=gamma, out=room(v)).exp_()
     masks.keep_negatives_(far)
     if (some := masks.has_negatives) is not None:
         present = some if present is None else present * some
-    of_near, of_far = (near.sum(1), far.sum(1)) if present is None else (_sum_or_one(near), _sum_or_one(far))
+    of_near, of_far = masks.sums(near), far.sum(1)
+    if present is not None:
+        of_near, of_far = _or_ones(of_near), _or_ones(of_far)
     # log by log: off a common exponent their product may have left single precision
-    logits = of_near.log().add_(of_far.log()).add_(less.view(-1)).add_(gamma * (1 - 2 * m * m))
+    logits = of_near.log().add_(of_far.log()).add_(less).add_(gamma * (1 - 2 * m * m))
     value, weight = reduce.rows(loss.reducer, softplus(logits), present)
     weight, lifted = _lifted(weight, gamma)
     weight = (
         logits.sigmoid_() if isinstance(weight, float) and weight == 1 else logits.sigmoid_().mul_(weight)
     )
-    far.mul_(within.add_(m)).mul_(_both(weight / of_far, masks.symmetric, within))
-    common = masks.symmetric and less is not largest
-    slope = far.addcmul_(near.mul_(apart.add_(m)), _both(weight / of_near, common, apart), value=-1)
+    far.mul_(above.add_(m)).mul_(_both(weight / of_far, masks.symmetric, above))
+    near.mul_(apart.add_(m))
+    within, weight = masks.within(far), weight / of_near
+    within.addcmul_(near, masks.both(weight, apart) if common else masks.column(weight), value=-1)
     if masks.symmetric and not common:
-        slope.sub_(torch.mul(near, _column(weight / of_near)).t())
-    return Slopes(value, slope, both=masks.symmetric, lifted=lifted)
+        within.sub_(torch.mul(near, masks.column(weight)).mT)
+    return Slopes(value, far, both=masks.symmetric, lifted=lifted)
 
 
 def _common(largest: Tensor, present: Tensor | None, masks: Masks) -> Tensor:
-    """The largest exponent of all rows (1,), where those of the rows (B, 1) are near enough, else these.
+    """The largest exponent of all rows (1,), where those of the rows (B,) are near enough, else these.
 
     Off one exponent for all, the exponentials of a batch with itself are those of both orders of a pair.
     """

@@ -33,6 +33,7 @@ from losslib.kernels.blocked_softmax import out_of_reach
 from losslib.reducers import AvgNonZeroReducer, DivisorReducer
 
 _STEEP_FROM = 384  # rows above which blocks are quicker than a matrix off each row's largest logit
+_FLAT = 90.0  # about how far apart logits may be that need not be taken off each row's largest
 _LARGEST_SCALE = 1e6  # of logits: beyond it a masked entry's filler would be no longer far away
 
 
@@ -52,6 +53,7 @@ class Kernel:
     takes_references: whether the references may be a set of their own.
     by_rows: in blocks of whole rows, (loss, inputs, batch, needs) -> Found, where `blocked` cannot be.
     unfit_by_rows: why the options have no such form; None where the distance and the reducer alone tell.
+    even: numbers of rows with which classes of one size are quickest as one matrix in the order of labels.
     """
 
     dense: Callable[..., Any] | None
@@ -66,6 +68,11 @@ class Kernel:
     takes_references: bool = True
     by_rows: Callable[..., Any] | None = None
     unfit_by_rows: Callable[[Any], str] | None = None
+    even: Callable[[Any], range] = lambda loss: range(0)
+
+    def evenly(self, loss: Any, rows: int) -> bool:
+        """Whether so many rows, of classes of one size, are quickest in the order of their labels."""
+        return rows in self.even(loss) and self.reach(loss) <= _FLAT
 
     def above(self, loss: Any) -> int:
         """Number of rows above which blocks are quicker under the loss's options."""
@@ -224,6 +231,7 @@ def _table() -> dict[type, Kernel]:
             learned=lambda loss: loss.beta if loss.learn_beta else None,
             by_rows=hinges_by_rows.margin,
             unfit_by_rows=_margin,
+            even=lambda loss: range(320, 897),
         ),
         losses.TripletMarginLoss: Kernel(
             hinges.triplets,
@@ -243,6 +251,7 @@ def _table() -> dict[type, Kernel]:
             blocked_from=512,
             span=_by_temperature,
             by_rows=by_rows.sup_con,
+            even=lambda loss: range(400, 897),
         ),
         losses.NTXentLoss: Kernel(
             softmax.nt_xent,
@@ -251,6 +260,7 @@ def _table() -> dict[type, Kernel]:
             _cosines,
             _by_temperature,
             by_rows=by_rows.nt_xent,
+            even=lambda loss: range(224, 1025),
         ),
         losses.DecoupledContrastiveLoss: Kernel(
             softmax.decoupled,
@@ -262,6 +272,7 @@ def _table() -> dict[type, Kernel]:
             span=_weighted,
             by_rows=by_rows.decoupled,
             unfit_by_rows=_not_negative,
+            even=lambda loss: range(320 if loss.sigma is None else 224, 1025),
         ),
         losses.MultiSimilarityLoss: Kernel(
             softmax.multi_similarity,
@@ -272,6 +283,7 @@ def _table() -> dict[type, Kernel]:
             blocked_from=512,
             span=_multi_similarity,
             by_rows=by_rows.multi_similarity,
+            even=lambda loss: range(320, 897),
         ),
         losses.CircleLoss: Kernel(
             softmax.circle,
@@ -280,6 +292,7 @@ def _table() -> dict[type, Kernel]:
             _cosines,
             _circle,
             by_rows=by_rows.circle,
+            even=lambda loss: range(224, 897),
         ),
         losses.NCALoss: Kernel(
             dense_right_wrong.nca,
@@ -290,6 +303,7 @@ def _table() -> dict[type, Kernel]:
             blocked_from=512,
             span=_nca_span,
             by_rows=by_rows.nca,
+            even=lambda loss: range(448, 1025),
         ),
         losses.InstanceLoss: Kernel(
             dense_right_wrong.instance,
@@ -300,6 +314,7 @@ def _table() -> dict[type, Kernel]:
             blocked_from=512,
             span=lambda loss: loss.gamma,
             by_rows=by_rows.instance,
+            even=lambda loss: range(448, 897),
         ),
         losses.GeneralizedLiftedStructureLoss: Kernel(
             dense_further.generalized_lifted,

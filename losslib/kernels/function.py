@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from losslib.precision import stands_for_many
+
 
 class Found(NamedTuple):
     """A value (0-d, or a number) with its gradients, None for an input that needs none."""
@@ -16,6 +18,9 @@ class Found(NamedTuple):
     by_embeddings: Tensor | None = None
     by_references: Tensor | None = None
     by_parameter: Tensor | None = None
+    places: Tensor | None = (
+        None  # of the embeddings' rows in the gradient by them, where it has another order
+    )
 
 
 class Inputs(NamedTuple):
@@ -41,24 +46,32 @@ class _Fused(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, y: Tensor | None, parameter: Tensor | None, run: Run, plain: Plain
     ) -> Tensor:
-        value, by_x, by_y, by_parameter = run(Inputs(x, y, parameter))
+        value, *found = run(Inputs(x, y, parameter))
         ctx.plain = plain
-        ctx.save_for_backward(x, y, parameter, by_x, by_y, by_parameter)
+        ctx.save_for_backward(x, y, parameter, *found)
         return value if isinstance(value, Tensor) else x.new_full((), value)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (grad,) = grads
-        x, y, parameter, by_x, by_y, by_parameter = ctx.saved_tensors
+        x, y, parameter, by_x, by_y, by_parameter, places = ctx.saved_tensors
         if torch.is_grad_enabled() and not torch.compiler.is_compiling():
             return (*_differentiable(ctx, (x, y, parameter), grad), None, None)
         return (
-            None if by_x is None else by_x * grad,
+            None if by_x is None else _times(by_x, grad, places),
             None if by_y is None else by_y * grad,
             None if by_parameter is None else by_parameter * grad,
             None,
             None,
         )
+
+
+def _times(by_rows: Tensor, grad: Tensor, places: Tensor | None) -> Tensor:
+    """A gradient by rows times a number, its rows taken from these places."""
+    if places is None:
+        return by_rows * grad
+    rows = by_rows.index_select(0, places)
+    return rows * grad if stands_for_many(grad) else rows.mul_(grad)
 
 
 def _differentiable(ctx: Any, given: tuple[Any, ...], grad: Tensor) -> list[Tensor | None]:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 from losslib.inputs import Batch
+from losslib.kernels import reduce
+from losslib.kernels.reduce import Number
 from losslib.kernels.scratch import take
 from losslib.pair_matrix import batch_masks
 
@@ -34,8 +36,7 @@ class Masks:
         self._positive: Tensor | None = None
         self._negative: Tensor | None = None
         self._positives: Tensor | None = None
-        if self.whole and self.known and labels.shape[0] * others.shape[0] > _FEW:
-            self._as_numbers()
+        self._numbered = False
 
     def _as_numbers(self) -> None:
         """Labels as floating numbers where they compare the same: with those a mask is quickest."""
@@ -95,6 +96,9 @@ class Masks:
             self._positive, self._negative = positive.to(self.dtype), negative.to(self.dtype)
 
     def _compared(self, equal: bool) -> Tensor:
+        if not self._numbered and self.known and self.labels.shape[0] * self.others.shape[0] > _FEW:
+            self._as_numbers()
+            self._numbered = True
         own, others = self.labels.unsqueeze(1), self.others
         compare = torch.eq if equal else torch.ne
         if not self.known:
@@ -123,6 +127,52 @@ class Masks:
     def keep_negatives_(self, matrix: Tensor) -> Tensor:
         """The same in place of the matrix."""
         return self.keep_negatives(matrix, matrix)
+
+    @property
+    def near(self) -> Tensor:
+        """1 for the positive pairs of what `within` gives, else 0."""
+        return self.positive
+
+    def within(self, matrix: Tensor) -> Tensor:
+        """The part of a matrix that its positive pairs lie in: all of it."""
+        return matrix
+
+    def taken(self, matrix: Tensor) -> Tensor:
+        """The same, which stays as it is when `keep_negatives` writes elsewhere."""
+        return matrix
+
+    def column(self, of_rows: Tensor) -> Tensor:
+        """One number a row (B,), as it goes with the rows of such a part."""
+        return of_rows.unsqueeze(1)
+
+    def row(self, of_rows: Tensor) -> Tensor:
+        """One number a row (B,), as it goes with the columns of such a part."""
+        return of_rows
+
+    def sums(self, part: Tensor) -> Tensor:
+        """The sums (B,) over the rows of such a part."""
+        return part.sum(1)
+
+    def largest(self, part: Tensor) -> Tensor:
+        """The largest (B,) of each row of such a part."""
+        return part.amax(1)
+
+    def split_(self, matrix: Tensor, own: bool) -> tuple[Tensor, Tensor]:
+        """Right and wrong pairs of a matrix that is 0 where there is no pair.
+
+        own: whether a row's own place is a right one.
+        """
+        near = (self.positive_or_own if own else self.positive).mul_(matrix)
+        return near, matrix.sub_(near)
+
+    def difference_(self, near: Tensor, by_near: Number, far: Tensor, by_far: Number) -> tuple[Tensor, float]:
+        """(by_near * near - by_far * far) times a number, in the place of near or far, and that number."""
+        return reduce.difference_(near, by_near, far, by_far)
+
+    def both(self, of_rows: Tensor, out: Tensor) -> Tensor:
+        """One number a row (B,) for the entries of such a part, or in `out` that of both orders of a pair."""
+        column = self.column(of_rows)
+        return torch.add(column, self.row(of_rows), out=out) if self.symmetric else column
 
     @property
     def positives(self) -> Tensor:

@@ -13,6 +13,7 @@ from losslib.inputs import Batch
 from losslib.kernels import plain
 from losslib.kernels.blocked_softmax import UnevenError
 from losslib.kernels.choice import Situation, chosen
+from losslib.kernels.even_masks import even_masks
 from losslib.kernels.forms import Kernel, kernels
 from losslib.kernels.function import Found, Inputs, apply
 from losslib.kernels.hinges_by_rows import by_beta
@@ -31,7 +32,7 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
     if kernel is None or batch.labels is None or transforming():
         return None
     here = _situation(batch)
-    form = chosen(loss, kernel, here).form
+    form, _, even = chosen(loss, kernel, here)
     if form not in forms:
         return None
     if form == "own":
@@ -50,6 +51,9 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
             return found(given)
 
     def found(given: Inputs) -> Found:
+        if even and (masks := even_masks(batch, given.embeddings)):
+            ordered = given._replace(embeddings=masks.batch.embeddings)
+            return _dense(loss, kernel, ordered, masks, needs)._replace(places=masks.places)
         if form == "blocked":
             assert kernel.blocked is not None
             with suppress(UnevenError):
@@ -59,7 +63,7 @@ def fused(loss: Any, batch: Batch, forms: tuple[str, ...] = FORMS) -> Tensor | N
             assert kernel.by_rows is not None
             by_rows: Found = kernel.by_rows(loss, given, batch, needs)
             return by_rows
-        return _dense(loss, kernel, given, batch, needs, known)
+        return _dense(loss, kernel, given, Masks(batch, known), needs)
 
     def again(given: Inputs) -> Tensor:
         return _plainly(loss, replace(batch, embeddings=given.embeddings, ref_emb=given.references))
@@ -81,12 +85,11 @@ def _situation(batch: Batch) -> Situation:
     )
 
 
-def _dense(
-    loss: Any, kernel: Kernel, given: Inputs, batch: Batch, needs: tuple[bool, ...], known: bool
-) -> Found:
-    matrix = Matrix(given.embeddings, given.references, loss.distance, known)
+def _dense(loss: Any, kernel: Kernel, given: Inputs, masks: Masks, needs: tuple[bool, ...]) -> Found:
+    batch = masks.batch
+    matrix = Matrix(given.embeddings, given.references, loss.distance, masks.known)
     assert kernel.dense is not None
-    found = kernel.dense(loss, matrix.values, Masks(batch, known), kernel.own(loss, batch))
+    found = kernel.dense(loss, matrix.values, masks, kernel.own(loss, batch))
     if not any(needs):
         return Found(found.value)
     by_x = by_y = None

@@ -103,6 +103,11 @@ def room(like: Tensor) -> Tensor:
     return take(*like.shape, dtype=like.dtype) if leased() else torch.empty_like(like)
 
 
+def again(free: Tensor, like: Tensor) -> Tensor:
+    """Memory that is free again, or another tensor of the shape of `like` where that is not its own."""
+    return free if free.shape == like.shape else room(like)
+
+
 def constant(value: float, like: Tensor) -> Tensor:
     """A number as a tensor (1,), to be read only: what takes `out=` takes no number in its first place."""
     return _constant(value, like.dtype) if leased() else like.new_full((1,), value)
