@@ -71,7 +71,7 @@ def choose(loss: Any, here: Situation) -> Choice:
         form, why = "dense", f"value and gradient come from the distance matrix in one pass; {where}"
     else:
         form, why = "blocked", f"above {above} rows blocks of rows sorted by label stay in the cache"
-    even = not _unordered(here) and kernel.evenly(loss, here.rows)
+    even = not unfit and not _unordered(here) and kernel.evenly(loss, here.rows)
     if even:
         why += "; classes of one size go as one matrix in the order of labels"
     return Choice(form, why, even)

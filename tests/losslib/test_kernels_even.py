@@ -7,10 +7,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from losslib import losses
+from losslib import distances, losses
 from losslib.kernels import even_masks, explain, plain, run
 from losslib.kernels.forms import kernels
-from tests.losslib.fused_forms import VARIANTS, assert_equals_on_every_input, call, classes, made, rows
+from tests.losslib.fused_forms import (
+    VARIANTS,
+    assert_equals_on_every_input,
+    assert_equals_the_plain_form,
+    call,
+    classes,
+    made,
+    rows,
+)
 
 DEFAULT = [cls.__name__ for cls in kernels() if len(kernels()[cls].even(made(cls.__name__, {})))]
 EVEN = [(name, options) for name, options in VARIANTS if name in DEFAULT]
@@ -74,6 +82,19 @@ def test_other_classes_are_left_as_they_are(y: Tensor, ordered: list[int]) -> No
     found = call(losses.NTXentLoss(), x, y)
     with plain():
         torch.testing.assert_close(found, call(losses.NTXentLoss(), x, y), rtol=1e-10, atol=1e-12)
+    assert ordered == []
+
+
+@pytest.mark.parametrize(
+    "distance", [distances.DotProductSimilarity(), distances.LpDistance(normalize_embeddings=False)], ids=repr
+)
+def test_logits_without_a_bound_go_by_rows(distance: Any, ordered: list[int]) -> None:
+    for name in sorted(set(DEFAULT) - {"MarginLoss"}):
+        if made(name, {}).needs_similarity and not distance.is_inverted:
+            continue
+        loss = made(name, {"distance": distance})
+        assert "rows form" in explain(loss, 40), name
+        assert_equals_the_plain_form(loss, 5 * rows(40, 1), classes(40, 4))
     assert ordered == []
 
 
