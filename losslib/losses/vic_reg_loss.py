@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -100,22 +101,36 @@ class VICRegLoss(TwoViewLoss):
     def compute(self, batch: Batch) -> dict[str, Term]:
         """The terms of both views."""
         x, y = batch.embeddings, batch.references
-        each = (x - y).square().mean(1) * self.invariance_lambda
+        rows, columns = x.shape
+        # weights go before squares, which may be infinite: 0 times that would be NaN
+        each = ((x - y) * math.sqrt(self.invariance_lambda / columns)).square().sum(1)
         found: dict[str, Term] = {"invariance_loss": DenseTerm(each, torch.ones_like(each, dtype=torch.bool))}
-        enough, covariance = len(x) > 1, x.sum() * 0
+        covariance: Tensor | float = 0.0
         for number, view in enumerate((centred(x), centred(y)), 1):
-            products = view.t() @ view / max(len(x) - 1, 1)
-            variance = products.diagonal()
+            variance = view.square().sum(0) / max(rows - 1, 1)
             hinge = self.variance_mu * (1 - (variance + self.eps).sqrt()).relu() / 2
-            there = torch.ones_like(hinge, dtype=torch.bool) if enough else torch.zeros_like(hinge).bool()
-            found[f"variance_loss{number}"] = DenseTerm(hinge, there)
-            others = products - variance.diag_embed()
-            covariance = covariance + others.square().sum() / x.shape[1]
-        found["covariance_loss"] = reduced_term(covariance * self.covariance_v)
+            found[f"variance_loss{number}"] = DenseTerm(
+                hinge, torch.full_like(hinge, rows > 1, dtype=torch.bool)
+            )
+            covariance = covariance + self._covariance(view)
+        found["covariance_loss"] = reduced_term(covariance)
         return found
+
+    def _covariance(self, view: Tensor) -> Tensor:
+        """The weighted sum of the squared covariances of centred columns, of both orders of a pair.
+
+        What makes columns too large for their products to be numbers is taken off first.
+        """
+        rows, columns = view.shape
+        size = (view.detach().abs().sum(0).amax() / _LARGE).clamp_min(1)
+        share = math.sqrt(math.sqrt(2 * self.covariance_v / columns) / max(rows - 1, 1))
+        scaled = view * (share / size)
+        squares = (scaled.t() @ scaled).triu(1).square().sum()
+        return squares * size * size * size * size  # one by one: 0 times infinity would be NaN
 
     def _reduced(self, terms: Any, embeddings: Tensor, labels: Tensor | None) -> Any:
         return _MEAN(terms, embeddings, labels)
 
 
 _MEAN = MeanReducer()
+_LARGE = 1e15  # size of a column up to which sums of products are numbers in single precision

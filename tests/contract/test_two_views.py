@@ -156,6 +156,30 @@ def test_vicreg_equals_pml() -> None:
     torch.testing.assert_close(losses.VICRegLoss(**options)(x, ref_emb=y), want, rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("options", "size", "want"),
+    [
+        # the spread is above 1, and the views are 2 s apart in each coordinate
+        ({"covariance_v": 0}, 1e12, 25 * 4e24),
+        ({"covariance_v": 0}, 1e17, 25 * 4e34),
+        ({"covariance_v": 0, "invariance_lambda": 0}, 1e25, 0.0),
+        ({}, 1e20, math.inf),
+    ],
+)
+def test_vicreg_without_what_single_precision_cannot_hold(
+    options: dict[str, Any], size: float, want: float
+) -> None:
+    x = size * torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    value = losses.VICRegLoss(**options)(x, ref_emb=x * torch.tensor([3.0, -1.0]))
+    assert value.item() == pytest.approx(want, rel=1e-5)
+
+
+@pytest.mark.parametrize(("size", "want"), [(1e9, 8e36), (1e20, math.inf)])
+def test_vicreg_of_large_correlated_coordinates(size: float, want: float) -> None:
+    x = size * torch.tensor([[1.0, 1.0], [-1.0, -1.0]])  # every covariance is 2 s^2; 2 views, 2 orders
+    assert losses.VICRegLoss()(x, ref_emb=x).item() == pytest.approx(want, rel=1e-5)
+
+
 def test_parts_that_have_no_meaning() -> None:
     with pytest.raises(TypeError, match=r"VICRegLoss.*reducer"):
         losses.VICRegLoss(reducer=MeanReducer())
