@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from losslib.declared import Declared
 from losslib.distances import CosineSimilarity, LpDistance
+from losslib.distances.exact import widen
+from losslib.distances.units import lengths
 from losslib.errors import ShapeError
 from losslib.params import Choice, Either, Integer, Interval, Param, Required, positive
 from losslib.precision import without_autocast, working
@@ -79,7 +81,7 @@ class LpRegularizer(Regularizer):
 
     def term(self, embeddings: Tensor) -> Term:
         """One value a row."""
-        norm = torch.linalg.vector_norm(embeddings, self.p, dim=1)
+        norm = lengths(embeddings, self.p).squeeze(1)
         if self.power != 1:
             present = (norm > 0).to(norm.dtype)  # a power below 1 has an infinite slope at 0
             norm = (norm + (1 - present)).pow(self.power) * present
@@ -102,8 +104,8 @@ class CenterInvariantRegularizer(Regularizer):
 
     def term(self, embeddings: Tensor) -> Term:
         """One value a row."""
-        squares = embeddings.square().sum(1)
-        return _per_row((squares - _mean(squares)).square() / 4)
+        squares = widen(embeddings)[0].square().sum(1)  # which single precision might not hold
+        return _per_row(((squares - _mean(squares)).square() / 4).to(embeddings.dtype))
 
 
 class SphericalEmbeddingRegularizer(Regularizer):
@@ -115,7 +117,7 @@ class SphericalEmbeddingRegularizer(Regularizer):
 
     def term(self, embeddings: Tensor) -> Term:
         """One value a row."""
-        norms = torch.linalg.vector_norm(embeddings, dim=1)
+        norms = lengths(embeddings).squeeze(1)
         return _per_row((norms - _mean(norms)).square())
 
 

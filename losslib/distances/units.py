@@ -76,9 +76,9 @@ def norms(x: Tensor) -> Tensor:
     return _nonzero(torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=torch.float64))
 
 
-def lengths(x: Tensor) -> Tensor:
-    """Norms (N, 1) of rows in their own precision, whose squares may lie beyond it; 0 passes no gradient."""
-    return torch.linalg.vector_norm(widen(x)[0], dim=1, keepdim=True).to(x.dtype)
+def lengths(x: Tensor, p: float = 2.0) -> Tensor:
+    """p-norms (N, 1) of rows in their own precision, whose powers may lie beyond it; 0 passes no gradient."""
+    return torch.linalg.vector_norm(widen(x)[0], p, dim=1, keepdim=True).to(x.dtype)
 
 
 def _unit_and_norm(x: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:

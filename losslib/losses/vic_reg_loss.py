@@ -105,15 +105,13 @@ class VICRegLoss(TwoViewLoss):
         # weights go before squares, which may be infinite: 0 times that would be NaN
         each = ((x - y) * math.sqrt(self.invariance_lambda / columns)).square().sum(1)
         found: dict[str, Term] = {"invariance_loss": DenseTerm(each, torch.ones_like(each, dtype=torch.bool))}
-        covariance: Tensor | float = 0.0
-        for number, view in enumerate((centred(x), centred(y)), 1):
+        views = centred(x), centred(y)
+        for number, view in enumerate(views, 1):
             variance = view.square().sum(0) / max(rows - 1, 1)
             hinge = self.variance_mu * (1 - (variance + self.eps).sqrt()).relu() / 2
-            found[f"variance_loss{number}"] = DenseTerm(
-                hinge, torch.full_like(hinge, rows > 1, dtype=torch.bool)
-            )
-            covariance = covariance + self._covariance(view)
-        found["covariance_loss"] = reduced_term(covariance)
+            there = torch.full_like(hinge, rows > 1, dtype=torch.bool)
+            found[f"variance_loss{number}"] = DenseTerm(hinge, there)
+        found["covariance_loss"] = reduced_term(self._covariance(views[0]) + self._covariance(views[1]))
         return found
 
     def _covariance(self, view: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from losslib import catalog
 from losslib.base import BaseLoss, PairLoss
 from losslib.distances import CosineSimilarity, DotProductSimilarity, LpDistance
 from losslib.losses import (
+    CenterLoss,
     ContrastiveLoss,
     CosineEmbeddingLoss,
     DecoupledContrastiveLoss,
@@ -305,12 +306,28 @@ def test_the_regularizer_is_added_after_the_reduction() -> None:
 
 @pytest.mark.parametrize("cls", [SphereFaceLoss, LargeMarginSoftmaxLoss])
 def test_norms_whose_squares_single_precision_cannot_hold(cls: type[LargeMarginSoftmaxLoss]) -> None:
-    loss = cls(num_classes=3, embedding_size=4)
+    loss = cls(num_classes=3, embedding_size=4, margin=3)
     x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)) * 1e21
-    single, labels = x.clone().requires_grad_(), torch.arange(6) % 3
-    value = loss(single, labels)
-    exact = x.double().requires_grad_()
-    expected = loss.double()(exact, labels)
+    single, own = x.clone().requires_grad_(), (torch.arange(6), torch.arange(6) % 3)
+    value = loss(single, own[1])
+    exact, w = x.double().requires_grad_(), loss.weight.detach().double()
+    norms = exact.square().sum(1, keepdim=True).sqrt(), w.square().sum(1).sqrt()
+    cosines = exact @ w.t() / norms[0] / norms[1]
+    angle = cosines[own].acos()
+    turns = (3 * angle.detach() / math.pi).floor()
+    logits = cosines.index_put(own, (-1) ** turns * (3 * angle).cos() - 2 * turns) * norms[0]
+    logits = logits * norms[1] if cls is LargeMarginSoftmaxLoss else logits
+    expected = (logits.logsumexp(1) - logits[own]).mean()
     torch.autograd.backward([value, expected])
     assert value.item() == pytest.approx(expected.item(), rel=1e-5)
     torch.testing.assert_close(single.grad, exact.grad.float(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("size", "want"), [(1e18, 6.5e36), (1e20, math.inf)])
+def test_center_loss_of_large_rows(size: float, want: float) -> None:
+    loss = CenterLoss(num_classes=2, embedding_size=2, weight_init_func=torch.nn.init.zeros_)
+    x = (size * torch.tensor([[3.0, 4.0], [1.0, 0.0]])).requires_grad_()  # (25 + 1) s^2 / 2, over 2 rows
+    value = loss(x, torch.tensor([0, 1]))
+    value.backward()
+    assert value.item() == pytest.approx(want, rel=1e-5)
+    torch.testing.assert_close(x.grad, x.detach() / 2)

@@ -104,6 +104,22 @@ def test_spherical_embedding_draws_norms_to_their_mean() -> None:
     torch.testing.assert_close(x.grad, 2 * (norms - 4.5) / 4 * X / norms)
 
 
+@pytest.mark.parametrize(
+    ("regularizer", "size", "want"),
+    [
+        (LpRegularizer(), 1e20, 4.5e20),
+        (LpRegularizer(p=4), 1e12, 1e12 * (337**0.25 + 1 + 2 + 5392**0.25) / 4),
+        (LpRegularizer(power=2), 1e20, math.inf),
+        (SphericalEmbeddingRegularizer(), 1e18, 12.25e36),
+        (SphericalEmbeddingRegularizer(), 1e20, math.inf),
+        (CenterInvariantRegularizer(), 1e8, 401.0625e32),
+        (CenterInvariantRegularizer(), 1e20, math.inf),
+    ],
+)
+def test_norms_whose_powers_single_precision_cannot_hold(regularizer: Any, size: float, want: float) -> None:
+    close(regularizer(X * size), want)
+
+
 def test_in_a_loss() -> None:
     y = torch.tensor([0, 0, 1, 1])
     loss = ContrastiveLoss(embedding_regularizer=ZeroMeanRegularizer(), embedding_reg_weight=0.5)
