@@ -6,6 +6,7 @@ is made nor labels compared.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import torch
@@ -95,9 +96,10 @@ class EvenMasks(Masks):
         return self.taken(matrix), self.keep_negatives_(matrix)
 
     def difference_(self, near: Tensor, by_near: Number, far: Tensor, by_far: Number) -> tuple[Tensor, float]:
-        """(by_near * near - by_far * far) times a number, in the place of far, and that number."""
-        if not by_far:
-            far, by_far = far.zero_(), -1.0
+        """(by_near * near - by_far * far) times a number, in the place of far, and that number.
+
+        No anchor is without pairs, so that neither factor is 0.
+        """
         assert isinstance(by_near, float)
         assert isinstance(by_far, float)
         torch.mul(near, -by_near / by_far, out=self.within(far))
@@ -107,25 +109,23 @@ class EvenMasks(Masks):
 def even_masks(batch: Batch, x: Tensor) -> EvenMasks | None:
     """The masks of a batch with itself in the order of its labels; None unless all classes are of one size.
 
-    x: the embeddings (B, D). The batch of these masks has its rows in that order. There are two classes at
-    least, of two rows or more.
+    batch: with labels that are whole numbers. x: its embeddings (B, D). The batch of these masks has its rows
+    in that order. There are two classes at least, of two rows or more.
     """
     labels = batch.labels
-    if batch.ref_emb is not None or batch.own is not None or labels is None or labels.is_floating_point():
-        return None
+    assert labels is not None
     classes = len(set(labels.tolist()))
     size, rest = divmod(len(labels), classes)
     if rest or size == 1 or classes == 1:
         return None
     labels, order = labels.sort(stable=True)
-    ends = labels[::size], labels[size - 1 :: size]
-    if not torch.equal(*ends):  # so many classes, and so many rows of one each
+    if not torch.equal(labels[::size], labels[size - 1 :: size]):  # as many rows, but not of each class
         return None
     rows = torch.index_select(x, 0, order, out=take(*x.shape, dtype=x.dtype))
-    return EvenMasks(Batch(rows, labels, None, None, None, batch.given_dtype, batch.autocast), order, size)
+    return EvenMasks(replace(batch, embeddings=rows, labels=labels), order, size)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # each of m^2 entries
 def _others(size: int, dtype: torch.dtype) -> Tensor:
     with torch.inference_mode(False):
         return 1 - torch.eye(size, dtype=dtype, device="cpu")

@@ -12,15 +12,16 @@ from losslib.precision import stands_for_many
 
 
 class Found(NamedTuple):
-    """A value (0-d, or a number) with its gradients, None for an input that needs none."""
+    """A value (0-d, or a number) with its gradients, None for an input that needs none.
+
+    places: of the embeddings' rows in the gradient by them, None where they are in the same order.
+    """
 
     value: Tensor | float
     by_embeddings: Tensor | None = None
     by_references: Tensor | None = None
     by_parameter: Tensor | None = None
-    places: Tensor | None = (
-        None  # of the embeddings' rows in the gradient by them, where it has another order
-    )
+    places: Tensor | None = None
 
 
 class Inputs(NamedTuple):
