@@ -32,6 +32,7 @@ class Advice:
 
     Attributes:
         option: name of the option.
+        title: the option as it stands in a sentence.
         symbol: its LaTeX symbol, or "".
         now: its value.
         share: share of pairs that have a gradient now, from 0 to 1.
@@ -41,6 +42,7 @@ class Advice:
     """
 
     option: str
+    title: str
     symbol: str
     now: float
     share: float
@@ -51,23 +53,24 @@ class Advice:
     def sentence(self) -> str:
         """The advice in words, with its figures."""
         now = (
-            f"{self.option} is {short(self.now)}, where {percent(self.share, 0)} of the pairs have a gradient"
+            f"{self.title} is {short(self.now)}, where {percent(self.share, 0)} of the pairs have a gradient"
         )
         if self.range is None:
             low, high = min(self.shares), max(self.shares)
             return (
-                f"Between {self.option} {short(self.values[0])} and {short(self.values[-1])} from "
+                f"Between {self.title} {short(self.values[0])} and {short(self.values[-1])} from "
                 f"{percent(low, 0)} to {percent(high, 0)} of the pairs have a gradient, never "
                 f"10 to 60 %; {now}."
             )
         low, high = self.range
+        now = f"{now[:1].upper()}{now[1:]}"
         if low <= self.now <= high:
             return (
                 f"{now}: within {short(low)} to {short(high)}, where 10 to 60 % do. More would let easy "
                 "pairs drown the hard ones, fewer teach little."
             )
         return (
-            f"{now}. At these distances {self.option} from {short(low)} to {short(high)} would give 10 to "
+            f"{now}. At these distances {self.title} from {short(low)} to {short(high)} would give 10 to "
             "60 % of the pairs a gradient."
         )
 
@@ -95,7 +98,7 @@ def advise(
     """
     cls = catalog.get(loss)
     if cls.needs or not hasattr(cls, "pair_weights"):
-        raise ParameterError(f"{loss} weighs no pairs of samples, so no range can be advised")
+        raise ParameterError(f"the {cls.title} loss weighs no pairs of samples, so no range can be advised")
     if len(embeddings) > ROWS:
         chosen = torch.randperm(len(embeddings), generator=torch.Generator().manual_seed(seed))[:ROWS]
         embeddings, labels = embeddings[chosen], labels[chosen]
@@ -128,7 +131,9 @@ def _for_option(loss: Any, name: str, param: Param, embeddings: Tensor, labels: 
     ends = None if inside is None else _ends(values, shares, inside, share)
     if inside is None and (crossing := _crossing(values, shares)) is not None:
         ends = _between(values[crossing], values[crossing + 1], share)
-    return Advice(name, param.symbol, now, share(now), tuple(values), tuple(shares), ends)
+    return Advice(
+        name, param.title.lower(), param.symbol, now, share(now), tuple(values), tuple(shares), ends
+    )
 
 
 def grid_of(param: Param) -> list[float]:

@@ -122,7 +122,7 @@ def curves_of(
 def why_not(subject: Subject) -> str:
     """Why there is no curve, in a sentence."""
     reason = subject.built().not_by_anchor(False) or "no pair that slides changes it"
-    return f"There is no curve of one pair for {subject.loss}: {reason}."
+    return f"There is no curve of one pair for the {subject.cls.title} loss: {reason}."
 
 
 def slide(subject: Subject, along: Slide, side: str) -> Curve:

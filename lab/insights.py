@@ -16,6 +16,7 @@ from lab.detectors.finding import (
     Insight,
     has_vanished,
     is_collapsed,
+    still_apart,
     temperature_cure,
 )
 from lab.frame import Frame
@@ -30,6 +31,8 @@ FEW_NEGATIVES = 3.0
 LOW_TEMPERATURE = 0.03
 NARROW_COSINE = 0.7
 NO_BETTER = 1.2  # times chance
+# what lying at one point brings with it: said as its cause or its cure, not beside it
+OF_ONE_POINT = {"flat", "vanished_gradient", "dead_margin", "slow_points"}
 FAST_POINTS = 0.01  # a learning rate that can be ten times as high without an encoder
 
 
@@ -46,6 +49,8 @@ def insights(recording: Recording, frame: Frame | None = None) -> tuple[Insight,
     if frame is not None:
         config = recording.config
         specific, superfluous = detected(recording, frame)
+        if is_collapsed(recording, frame):
+            superfluous |= OF_ONE_POINT
         found += [
             _no_positives(config, frame),
             *specific,
@@ -104,10 +109,13 @@ def _collapse(recording: Recording, frame: Frame) -> Insight | None:
             f"The embeddings have shrunk to nearly one point: spread {spread:.2g}, at first {first:.2g}."
         )
         figure, value = "spread", spread
-    if frame.at_origin:  # another loss is no cure: it cannot turn a vector without direction
-        return Insight("collapse", sentence, figure, value, Cure("Lower the learning rate and begin again."))
+    cause = _vanished(recording, frame) or _dead_margin(recording.config, frame)
     cure = Cure("Lower the learning rate, or take a loss that pushes negatives apart, and begin again.")
-    return Insight("collapse", sentence, figure, value, cure)
+    if cause is not None and cause.cure is not None:
+        cure = cause.cure
+    elif frame.at_origin:  # another loss is no cure: it cannot turn a vector without direction
+        cure = Cure("Lower the learning rate and begin again.")
+    return Insight("collapse", sentence + still_apart(recording, frame), figure, value, cure)
 
 
 def _flat(config: RunConfig, frame: Frame) -> Insight | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import cache
 
 import datasets
@@ -166,6 +167,13 @@ def settings() -> dict[str, Param]:
         ),
     )
     return {param.name: param for param in declared}
+
+
+def in_words(param: Param) -> Param:
+    """The same declaration under its title: what it refuses, it refuses as its control is called."""
+    found = copy(param)
+    found.name = param.title.lower()
+    return found
 
 
 def sentence(text: str) -> str:

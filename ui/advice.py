@@ -10,7 +10,6 @@ import streamlit as st
 from lab.advice import advise
 from lab.config import LEARNING_RATE, in_force
 from lab.fork import forked
-from losslib import catalog
 from losslib.errors import ParameterError
 from ui.errors import show_error
 from ui.session import present_run, shown_step
@@ -57,7 +56,6 @@ def draw(run: LiveRun) -> None:
     except ParameterError as error:
         st.caption(f"{error}."[:1].upper() + f"{error}."[1:])
         return
-    params = catalog.get(recording.config.loss).params
     st.caption(
         f"Held-out samples of step {step}, pairs by class; a guide for the step in view, not a proof."
         if recording.config.encoder != "free"
@@ -68,17 +66,15 @@ def draw(run: LiveRun) -> None:
     for row in range(0, len(found), FIRST):
         for column, one in zip(st.columns(FIRST), found[row : row + FIRST], strict=False):
             with column:
-                figure_of(one, params[one.option].title, step)
+                figure_of(one, step)
 
 
-def figure_of(one: Advice, title: str, step: int) -> None:
+def figure_of(one: Advice, step: int) -> None:
     """One option."""
     from lab.figures.advice import advice
     from ui.figures.show import show
 
-    show(
-        advice(one, title.lower()), one.sentence(), f"advice {one.option}", f"advice-{one.option}-{step}", 340
-    )
+    show(advice(one), one.sentence(), f"advice {one.option}", f"advice-{one.option}-{step}", 340)
 
 
 def of_step(recording: Recording, step: int) -> tuple[Advice, ...]:

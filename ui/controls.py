@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from lab.settings import in_words, sentence
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
 from ui.places import place
@@ -103,9 +104,9 @@ def text(param: Param, label: str, key: str, bound: dict[str, Any]) -> str:
     typed = st.text_input(label, param.format(param.default), bind="query-params", **bound)
     refused = place()
     try:
-        return param.format(param.parse(typed, key))
+        return param.format(in_words(param).parse(typed, "run"))
     except ParameterError as error:
-        refused.error(f"{error}. The default {param.format(param.default)} is used.")
+        refused.error(f"{sentence(str(error))} The default {param.format(param.default)} is used.")
         return param.format(param.default)
 
 

@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-import datasets
-from lab.config import LEARNING_RATE, RunConfig, in_force, live_options, miner_params
+from lab.config import LEARNING_RATE, RunConfig, in_force, live_options
 from lab.links import EVENTS
 from lab.opened import MAX_FILE, as_file, file_name, open_run
-from lab.settings import sentence, settings
-from losslib import catalog
+from lab.settings import sentence
+from lab.titles import declaration
 from losslib.errors import ParameterError
 from ui import undo
 from ui.link import PRESET
 from ui.session import SHOWN, act, basis, present_run, restart, shown_step, told
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lab.recording import Recording
     from lab.scheduler import LiveRun
-    from losslib.params import Param
 
 OPENED, ARRIVES, TURN = "recordings.opened", "recordings.arrives", "recordings.turn"
 RESTING = ("ready", "paused", "finished", "diverged", "recorded")
@@ -132,13 +128,7 @@ def arrive() -> None:
 
 def value_of(key: str, text: str) -> Any:
     """The value that the control of a setting holds for this text; see `ui.controls.control`."""
-    owner, _, name = key.rpartition(".")
-    declared: Mapping[str, Param] = settings()
-    if owner in datasets.catalog():
-        declared = datasets.get(owner).options
-    elif owner:
-        declared = catalog.losses()[owner].params if owner in catalog.losses() else miner_params(owner)
-    param = declared[name]
+    param = declaration(key)
     return param.parse(text, key) if param.kind in ("bool", "choice", "int", "float") else text
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 from lab.config import LEARNING_RATE, RunConfig, folded, live_options
 from lab.links import EVENTS
 from lab.settings import sentence
+from lab.titles import called
 from losslib.errors import ParameterError
 from ui.live.route import VIEWERS, command
 from ui.server import scheduler
@@ -136,7 +137,7 @@ def stands_for(wanted: RunConfig, config: RunConfig) -> bool:
 
 
 def pending(wanted: RunConfig, config: RunConfig) -> list[str]:
-    """Names of the settings that only a new run can take over."""
+    """The settings that only a new run can take over, as their controls are called."""
     mine, theirs = config.to_settings(full=True), wanted.to_settings(full=True)
     live = {
         LEARNING_RATE,
@@ -148,7 +149,7 @@ def pending(wanted: RunConfig, config: RunConfig) -> list[str]:
         names = mine.keys() | theirs.keys()
     else:
         names = set(mine.keys() & theirs.keys()) | {"loss"}
-    return sorted(name for name in names - live if mine.get(name) != theirs.get(name))
+    return sorted({called(name) for name in names - live if mine.get(name) != theirs.get(name)})
 
 
 def change(key: str) -> None:

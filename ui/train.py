@@ -49,7 +49,7 @@ def structure() -> dict[str, str]:
         with place():
             pairing = pairing_controls(draw, data)
         loss = catalog.get(draw("loss", trainable_losses(pairing)))
-        st.caption(loss.summary)
+        st.caption(f"**{loss.title}.** {loss.summary}")
         with st.expander("Equation and paper"):
             st.latex(loss.equation)
             st.caption(loss.paper.linked())
@@ -171,7 +171,8 @@ def offer_restart(run: LiveRun, wanted: RunConfig) -> None:
     names = pending(wanted, run.config)
     if not names or run.step == 0:
         return
+    listed = ", ".join(names)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(f"Changed, but not in the run shown: {', '.join(names)}. It goes on as it was.")
-        what = f"the new run ({', '.join(names)})"
+        st.info(f"Changed, but not in the run shown: {listed}. Only a new run takes that over.")
+        what = f"the new run ({listed})"
         st.button("Start a new run with these", on_click=begin_again, args=(wanted, what), type="primary")

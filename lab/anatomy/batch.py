@@ -11,7 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+import datasets
 from lab.measured_on import measured_on
+from losslib import catalog
 from losslib.distances import Distance
 
 if TYPE_CHECKING:
@@ -82,12 +84,13 @@ def batch_of(recording: Recording) -> Batch | None:
     if not np.isfinite(rows).all():
         return None
     what = measured_on(recording.config)
+    loss, data = catalog.get(recording.config.loss).title, datasets.get(recording.config.data).title
     return Batch(
         torch.from_numpy(rows),
         torch.from_numpy(labels),
         "the batch of the Train run",
         f"The batch of the Train run has {len(rows)} {what} points of {len(places)} classes, embedded as "
-        f"they are at step {frame.step} ({recording.config.loss} on {recording.config.data}).",
+        f"they are at step {frame.step} ({loss} on {data}).",
     )
 
 

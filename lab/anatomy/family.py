@@ -117,7 +117,7 @@ def family(subject: Subject, name: str, slide: RowSlide | EntrySlide, axis: str,
         try:
             sides = {side: slide.along(one, side, GRID) for side in SIDES}
         except (ValueError, TypeError) as error:
-            refused.append(f"{name} = {text} is left out: {error}.")
+            refused.append(f"{param.title} {text} is left out: {error}.")
             continue
         members.append(Member(value, text, value == current, sides))
     return Family(param, axis, inverted, tuple(members), tuple(refused))

@@ -57,7 +57,7 @@ def turned_round(subject: Subject) -> str:
     if own.is_inverted == chosen.is_inverted:
         return ""
     return (
-        f"The options of {subject.loss} are declared for {_small(own.title)}, where "
+        f"The options of the {subject.cls.title} loss are declared for {_small(own.title)}, where "
         f"{'larger' if own.is_inverted else 'smaller'} is closer. With {_small(chosen.title)} "
         f"{'larger' if chosen.is_inverted else 'smaller'} is closer, so margins and thresholds have to be "
         "chosen anew."
@@ -69,7 +69,7 @@ def values_in_force(subject: Subject) -> str:
     parts = []
     for name, param in subject.cls.params.items():
         value = subject.value(name)
-        symbol = param.symbol or rf"\text{{{name.replace('_', ' ')}}}"
+        symbol = param.symbol or rf"\text{{{param.title.lower()}}}"
         text = short(param, value)
         told = text if isinstance(value, int | float) and not isinstance(value, bool) else rf"\text{{{text}}}"
         unit = rf"\,\text{{{param.unit}}}" if param.unit else ""

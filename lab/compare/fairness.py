@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from lab.config import RunConfig
 from lab.recording import Recording
+from lab.settings import settings
+from lab.titles import called
 
 OWN = ("loss", "loss_options", "lr", "device", "events")  # what contenders may have of their own
 
@@ -34,7 +36,11 @@ def sentences(recordings: Sequence[Recording]) -> tuple[str, ...]:
     configs = [recording.config for recording in recordings]
     said = []
     shared = [field.name for field in fields(RunConfig) if field.name not in OWN]
-    differing = [name for name in shared if len({getattr(config, name) for config in configs}) > 1]
+    differing = [
+        called(name) if name in settings() else name.replace("_", " ")
+        for name in shared
+        if len({getattr(config, name) for config in configs}) > 1
+    ]
     if differing:
         said.append(f"They differ in {' and '.join(differing)}, so more than the loss is compared.")
     if len({config.lr for config in configs}) > 1:

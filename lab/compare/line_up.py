@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lab.config import RunConfig
+from lab.config import LEARNING_RATE, RunConfig
 from lab.links import from_settings
+from lab.titles import valued
 from losslib import catalog
 from losslib.errors import ParameterError
 
@@ -36,12 +37,10 @@ def names(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     found = []
     for letter, config in zip(LETTERS, configs, strict=False):
         title = catalog.get(config.loss).title
-        own = [f"{name} {_text(config, name)}" for name in dict(config.loss_options)]
+        texts = config.to_settings(full=True)
+        keys = [f"{config.loss}.{name}" for name in dict(config.loss_options)]
         if len({one.lr for one in configs}) > 1:
-            own.append(f"lr {config.lr:g}")
+            keys.append(LEARNING_RATE)
+        own = [valued(key, texts[key]) for key in keys]
         found.append(f"{letter}: {title}" + (f" ({', '.join(own)})" if own else ""))
     return tuple(found)
-
-
-def _text(config: RunConfig, name: str) -> str:
-    return catalog.get(config.loss).params[name].format(config.loss_values[name])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lab.config import RunConfig
 from lab.frame import Frame
+from lab.percent import percent
 from lab.recording import Recording
 from losslib import catalog
 
@@ -15,6 +16,7 @@ COLLAPSED_COSINE = 0.99
 COLLAPSED_SHARE_OF_SPREAD = 0.02
 DEAD_SHARE = 0.01
 VANISHED_SHARE = 1e-4
+APART_RECALL = 0.5
 BETTER_TEMPERATURE = 0.1
 SCALES = ("scale", "softmax_scale", "gamma")  # options that are one over a temperature
 
@@ -61,6 +63,14 @@ def is_collapsed(recording: Recording, frame: Frame) -> bool:
     )
 
 
+def still_apart(recording: Recording, frame: Frame) -> str:
+    """What a high recall@1 means where all embeddings are nearly one point, as a further sentence, or ""."""
+    recall = frame.quality["recall_at_1"]
+    if recall is None or not recall >= max(APART_RECALL, 2 * recording.chance):
+        return ""
+    return f" Recall@1 is still {percent(recall, 0)}: it asks which is nearest, not how near."
+
+
 def has_vanished(recording: Recording, frame: Frame) -> bool:
     """Whether active pairs give the encoder next to no gradient, measured by what they gave at first."""
     first, now = recording.frames[0].gradient_norm, frame.gradient_norm
@@ -74,5 +84,6 @@ def temperature_cure(config: RunConfig, warmer: bool) -> Cure:
         words = "Raise the temperature." if warmer else "Lower the temperature."
         return Cure(words, f"{config.loss}.temperature", f"{BETTER_TEMPERATURE:g}")
     scale = next((name for name in SCALES if name in options), "")
-    words = f"{'Lower' if warmer else 'Raise'} {scale or 'the scale'}, which is one over the temperature."
+    named = options[scale].title.lower() if scale else "the scale"
+    words = f"{'Lower' if warmer else 'Raise'} {named}, which is one over the temperature."
     return Cure(words, f"{config.loss}.{scale}", f"{1 / BETTER_TEMPERATURE:g}") if scale else Cure(words)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lab.config import RunConfig
-from lab.detectors.finding import Cure, Insight, is_collapsed
+from lab.detectors.finding import Cure, Insight, is_collapsed, still_apart
 from lab.frame import Frame
 from lab.recording import Recording
 from lab.short import short
 
 KIND = "hard_negatives"
-REPLACES = ("collapse", "vanished_gradient")
+REPLACES = ("collapse",)
 
 
 def find(recording: Recording, frame: Frame) -> Insight | None:
@@ -22,6 +22,7 @@ def find(recording: Recording, frame: Frame) -> Insight | None:
         f"Hardest-negative collapse: the miner shows the hardest negatives alone, and all embeddings have "
         f"met in nearly one point: mean cosine {cosine:.3f} (collapsed is 1), loss {short(frame.loss)}."
     )
+    sentence += still_apart(recording, frame)
     cure = Cure("Mine semi-hard negatives, or none, and begin again.", "miner", "none")
     return Insight(KIND, sentence, "mean_cosine", cosine, cure)
 

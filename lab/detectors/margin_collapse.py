@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.config import in_force
-from lab.detectors.finding import Cure, Insight, is_collapsed
+from lab.detectors.finding import Cure, Insight, is_collapsed, still_apart
 from lab.detectors.hard_negatives import mines_the_hardest
 from lab.frame import Frame
 from lab.recording import Recording
@@ -11,7 +11,7 @@ from lab.settings import settings
 from lab.short import short
 
 KIND = "margin_collapse"
-REPLACES = ("collapse", "vanished_gradient")
+REPLACES = ("collapse",)
 NEAR = 0.1  # of the margin
 MARGINS = ("neg_margin", "margin")
 
@@ -31,6 +31,7 @@ def find(recording: Recording, frame: Frame) -> Insight | None:
         f"Collapse to the margin: the loss is {short(frame.loss)}, its margin {margin:g}. All embeddings are "
         f"nearly one point (mean cosine {frame.collapse['mean_cosine']:.3f}), so every pair costs the margin."
     )
+    sentence += still_apart(recording, frame)
     rate = f"{min(values['lr'] / 10, settings()['lr'].default):g}"
     return Insight(
         KIND, sentence, "loss", frame.loss, Cure("Lower the learning rate and begin again.", "lr", rate)

@@ -14,18 +14,13 @@ if TYPE_CHECKING:
     from lab.advice import Advice
 
 
-def advice(found: Advice, title: str = "") -> go.Figure:
-    """A line over the values looked at; a band from 10 to 60 %, a band over the range, a mark at the value.
-
-    Args:
-        found: of one option.
-        title: of the option; its name by default.
-    """
+def advice(found: Advice) -> go.Figure:
+    """A line over the values looked at; a band from 10 to 60 %, a band over the range, a mark for now."""
     import plotly.graph_objects as go
 
     from lab.advice import LEAST, MOST
 
-    name = title or found.option
+    name = found.title
     known = [
         (value, share)
         for value, share in zip(found.values, found.shares, strict=True)

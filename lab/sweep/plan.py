@@ -14,6 +14,7 @@ import datasets
 from lab.config import RunConfig
 from lab.links import EVENTS, from_settings
 from lab.settings import settings
+from lab.titles import valued
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
@@ -36,10 +37,8 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The varied settings in words, such as "ContrastiveLoss, neg_margin 0.5"."""
-        parts = [
-            text if name == "loss" else f"{name.rpartition('.')[2]} {text}" for name, text in self.varied
-        ]
+        """The varied settings in words, such as "Contrastive, negative margin 0.5"."""
+        parts = [valued(name, text) for name, text in self.varied]
         return ", ".join(parts) or catalog.get(self.config.loss).title
 
 

@@ -52,5 +52,5 @@ def read_values(text: str, param: Param, owner: str) -> tuple[str, ...]:
     """The values of a line such as "0.2, 0.5, 1", as a link spells them. Raises ParameterError."""
     parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
     if not parts:
-        raise ParameterError(f"{owner}: give at least one value for {param.name}, such as 0.5, 1")
+        raise ParameterError(f"{owner}: give at least one value for {param.title.lower()}, such as 0.5, 1")
     return tuple(dict.fromkeys(param.format(param.parse(part, owner)) for part in parts))

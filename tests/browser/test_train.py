@@ -88,7 +88,7 @@ def test_a_changed_structure_asks_before_it_replaces_the_run(tab):
     page.wait_for_timeout(300)  # a list that opens while its page still scrolls closes again
     size.click()
     page.get_by_role("option", name="8", exact=True).click()
-    page.get_by_text("not in the run shown: dim").wait_for()
+    page.get_by_text("not in the run shown: embedding size").wait_for()
     assert panel.step == held
     panel.press("Start a new run with these")
     panel.wait(

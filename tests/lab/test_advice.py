@@ -31,6 +31,8 @@ def test_the_range_of_a_margin_from_the_distances_of_a_circle() -> None:
     # margin 1 is an angle of 60 degrees: 16 points on each side
     assert advice.share == pytest.approx(32 / 100)
     assert "32 %" in advice.sentence()
+    assert advice.sentence().startswith("Negative margin is 1, where ")
+    assert "neg_margin" not in advice.sentence()
     assert f"{advice.range[0]:.3g} to {advice.range[1]:.3g}" in advice.sentence()
 
 
@@ -102,7 +104,7 @@ def test_where_there_is_no_such_range() -> None:
 
 
 def test_a_loss_without_pairs_says_so() -> None:
-    with pytest.raises(ParameterError, match="ArcFaceLoss weighs no pairs"):
+    with pytest.raises(ParameterError, match="the ArcFace loss weighs no pairs"):
         advise("ArcFaceLoss", {}, CIRCLE, APART)
 
 

@@ -89,7 +89,7 @@ def test_every_loss_has_curves_or_a_reason(name):
     assert all(sentence.endswith(".") for sentence in said)
     if not found.curves:
         assert said == (found.held,)
-        assert said[0].startswith(f"There is no curve of one pair for {name}: ")
+        assert said[0].startswith(f"There is no curve of one pair for the {catalog.get(name).title} loss: ")
         return
     assert found.inverted == catalog.get(name).default_distance().is_inverted
     assert [curve.side for curve in found.curves] == ["positive", "negative"]

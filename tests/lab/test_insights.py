@@ -80,6 +80,38 @@ def test_positives_alone_collapse(small: Small, finished: Finished) -> None:
     assert f"{frame.collapse['mean_cosine']:.3f}" in found["collapse"].sentence
 
 
+def test_one_point_is_said_once_even_where_recall_is_high(small: Small, finished: Finished) -> None:
+    run = finished(small(loss_options={"neg_margin": -3.0}, steps=100, dim=8, lr=0.01))
+    recording, frame = run.recording, run.recording.latest
+    assert frame is not None
+    point = {"spread": 0.001, "effective_rank": 1.0, "mean_cosine": 0.9999}
+    low, high = 1.5 * recording.chance, 0.97
+    for loss, recall, gradient, active in (
+        (5.0, low, 0.0, 1.0),
+        (5.0, high, 0.0, 1.0),
+        (5.0, high, 1.0, 0.0),
+    ):
+        one = replace(
+            frame,
+            collapse=point,
+            loss=loss,
+            quality={**frame.quality, "recall_at_1": recall},
+            gradient_norm=gradient,
+            active_share=active,
+        )
+        found = {i.kind: i for i in insights(recording, one)}
+        assert found.keys() == {"collapse", "active_share"}
+        told = found["collapse"].sentence
+        assert told.startswith("All embeddings point the same way: their mean cosine is 1.000")
+        assert told.endswith("Recall@1 is still 97 %: it asks which is nearest, not how near.") == (
+            recall == high
+        )
+        cure = found["collapse"].cure
+        assert cure is not None
+        # a gradient that vanished, or a margin that asks for nothing, is the cause that has a cure
+        assert cure.setting == ("ContrastiveLoss.neg_margin" if active == 0 else "lr")
+
+
 def test_zero_vectors_trip_the_collapse_detector_and_claim_no_gradient() -> None:
     recording = presets.get("collapse").recording()
     for frame in recording.frames[1:]:
@@ -114,16 +146,23 @@ def test_a_low_temperature_is_named_where_few_pairs_carry_weight(small: Small, f
 
 
 def test_a_gradient_that_vanished_is_not_mistaken_for_success(small: Small, finished: Finished) -> None:
-    assert "vanished_gradient" in kinds(finished(small(lr=1e6, optimizer="sgd", steps=40)))
+    run = finished(small(lr=1e6, optimizer="sgd", steps=40))
+    frame = run.recording.latest
+    assert frame is not None
+    spread_out = replace(frame, collapse=run.recording.frames[0].collapse)
+    assert "vanished_gradient" in {insight.kind for insight in insights(run.recording, spread_out)}
+    found = {insight.kind: insight.sentence for insight in insights(run.recording)}
+    assert found.keys() == {"collapse", "active_share"}
+    assert found["active_share"].endswith("the loss still weighs them, but no gradient reaches the encoder.")
 
 
 def test_cures_of_a_rate_far_too_high_are_not_just_a_tenth_of_it(small: Small, finished: Finished) -> None:
     run = finished(small(lr=1e6, optimizer="sgd", steps=40))
-    cure = next(i.cure for i in insights(run.recording) if i.kind == "vanished_gradient")
+    cure = next(i.cure for i in insights(run.recording) if i.kind == "collapse")
     assert cure is not None
     assert (cure.setting, cure.value) == ("lr", "0.003")  # the default; a tenth would vanish again
     run = finished(small(lr=float(cure.value), optimizer="sgd", steps=40))
-    assert "vanished_gradient" not in kinds(run)
+    assert not {"vanished_gradient", "collapse"} & kinds(run)
 
 
 def test_points_without_an_encoder_that_are_still_at_chance_say_why(small: Small, finished: Finished) -> None:

@@ -37,7 +37,7 @@ def test_a_loss_without_pair_weights_says_so(opened):  # noqa: F811
     wait(lambda: run.state == "ready", run)
     at.get_by_key("advice").set_value(True).run()
     healthy(at, "advice")
-    assert "ProxyAnchorLoss weighs no pairs of samples, so no range can be advised." in [
+    assert "The Proxy Anchor loss weighs no pairs of samples, so no range can be advised." in [
         caption.value for caption in at.caption
     ]
 

@@ -109,7 +109,7 @@ def test_a_knob_becomes_an_event_and_a_structural_setting_waits(opened):
     assert [event.name for event in run.config.events] == ["neg_margin", "lr"]
     at.get_by_key("dim").set_value(8).run()
     assert run.config.dim == 2
-    assert "not in the run shown: dim" in at.info[0].value
+    assert "not in the run shown: embedding size" in at.info[0].value
     [button] = [button for button in at.button if button.label == "Start a new run with these"]
     button.click().run()
     assert (run.config.dim, run.config.events, run.config.lr) == (8, (), 0.01)

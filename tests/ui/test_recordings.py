@@ -135,7 +135,7 @@ def test_undo_brings_back_the_run_that_a_new_one_replaced_and_then_the_setting(t
     press(at, "Undo")
     assert (run.config.dim, run.step) == (2, 12)
     assert run.recording is whole
-    assert "not in the run shown: dim" in at.info[0].value
+    assert "not in the run shown: embedding size" in at.info[0].value
     press(at, "Undo")
     assert at.get_by_key("dim").value == 2
     assert not at.info

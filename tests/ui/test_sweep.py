@@ -90,7 +90,7 @@ def test_what_a_sweep_finds_is_shown_and_stays_when_a_control_changes():
     until(lambda: job.state == "finished")
     at = at.run()
     assert not at.exception
-    assert "Best of 4: **TripletMarginLoss, margin 0." in said(at)
+    assert "Best of 4: **Triplet margin, margin 0." in said(at)
     assert len(pictures(at)) == 8
     at = at.get_by_key("sweep.TripletMarginLoss.margin").set_value("0.2").run()
     assert "Below is the last sweep" in said(at)
@@ -111,7 +111,7 @@ def test_an_order_is_called_luck_or_not_by_what_the_seeds_say():
 
     def kept_by(cell, margins, seeds):
         return (
-            cell.label in [f"ContrastiveLoss, neg_margin {m}" for m in margins] and cell.config.seed in seeds
+            cell.label in [f"Contrastive, negative margin {m}" for m in margins] and cell.config.seed in seeds
         )
 
     assert "their seeds overlap, so this order may be luck" in told((1, 2), (0, 1))
@@ -134,8 +134,8 @@ def test_a_link_may_name_several_losses():
         ({"sweep.seeds": "99"}, "seeds must be a whole number from 1 to 10"),
         ({"sweep.losses": "TripletMargin"}, "did you mean TripletMarginLoss"),
         ({"sweep.NTXentLoss.vary": "margin"}, "NTXentLoss: what is varied must be one of"),
-        ({"sweep.NTXentLoss.temperature": "-1"}, "temperature must be"),
-        ({"sweep.rates": "0.1, x"}, "lr must be"),
+        ({"sweep.NTXentLoss.temperature": "-1"}, "NT-Xent: temperature must be"),
+        ({"sweep.rates": "0.1, x"}, "Learning rate must be"),
         ({"sweep.foo": "1"}, "There is no setting 'foo'"),
         ({"seeds": "3"}, "The page has no setting 'seeds'"),
         ({"sweep.steps": "20000"}, "at most 40000 steps a sweep, this one has 240000"),

@@ -135,7 +135,7 @@ def test_a_refused_value_is_left_out_and_said():
 
     found = family(subject, "neg_margin", Refusing(), "distance", False)
     assert [member.value for member in found.members] == [0, 0.5, 1, 1.5]
-    assert found.refused == ("neg_margin = 2 is left out: ContrastiveLoss: too large.",)
+    assert found.refused == ("Negative margin 2 is left out: ContrastiveLoss: too large.",)
 
 
 @pytest.mark.parametrize("name", ["NTXentLoss", "SupConLoss", "CosFaceLoss", "SigLIPLoss"])
@@ -260,7 +260,7 @@ def test_the_similarity_with_a_distances_margins_pushes_positives_apart():
 
 def test_values_stand_beside_their_symbols():
     line = values_in_force(Subject("ContrastiveLoss", (("neg_margin", 0.6),)))
-    assert line == r"$m_{pos} = 0$&emsp; $m_{neg} = 0.6$&emsp; $\text{squared} = \text{false}$"
+    assert line == r"$m_{pos} = 0$&emsp; $m_{neg} = 0.6$&emsp; $\text{squared hinges} = \text{false}$"
 
 
 def test_values_that_are_no_numbers_are_said():

@@ -124,8 +124,8 @@ def test_names_tell_contenders_apart():
         {"loss": "ContrastiveLoss", "lr": "0.01"},
     ]
     assert names(line_up(BASE, entries)) == (
-        "A: Contrastive (neg_margin 0.5, lr 0.003)",
-        "B: Contrastive (lr 0.01)",
+        "A: Contrastive (negative margin 0.5, learning rate 0.003)",
+        "B: Contrastive (learning rate 0.01)",
     )
 
 

@@ -8,11 +8,13 @@ from lab.advice import Advice
 from lab.figures.advice import advice, is_geometric
 from lab.figures.take_home import as_csv
 
-FOUND = Advice("margin", "m", 0.2, 0.7, (0.0, 0.1, 0.2), (0.0, math.nan, 0.7), (0.02, 0.15))
+FOUND = Advice(
+    "neg_margin", "negative margin", "m", 0.2, 0.7, (0.0, 0.1, 0.2), (0.0, math.nan, 0.7), (0.02, 0.15)
+)
 
 
 def test_line_value_and_bands():
-    figure = advice(FOUND, "margin")
+    figure = advice(FOUND)
     line, now = figure.data
     assert (list(line.x), list(line.y)) == ([0.0, 0.2], [0.0, 0.7])
     assert (list(now.x), list(now.y)) == ([0.2], [0.7])
@@ -25,12 +27,12 @@ def test_line_value_and_bands():
 def test_without_a_range_or_without_values():
     bare = advice(_without_range())
     assert len(bare.layout.shapes) == 1
-    nothing = advice(Advice("margin", "", 0.2, math.nan, (0.0,), (math.nan,), None))
+    nothing = advice(Advice("neg_margin", "negative margin", "", 0.2, math.nan, (0.0,), (math.nan,), None))
     assert "No value of this option" in nothing.layout.annotations[0].text
 
 
 def _without_range():
-    return Advice("margin", "m", 0.2, 0.7, (0.0, 0.2), (0.0, 0.7), None)
+    return Advice("neg_margin", "negative margin", "m", 0.2, 0.7, (0.0, 0.2), (0.0, 0.7), None)
 
 
 @pytest.mark.parametrize(

@@ -88,13 +88,17 @@ def test_the_best_setting_is_on_top_with_its_spread():
     ]
     figure = sweep_ranking(ranking(done), chance=0.1)
     recall, map_at_r = figure.data
-    assert list(recall.y) == ["lr b", "lr a"]
+    assert list(recall.y) == ["learning rate b", "learning rate a"]
     assert list(recall.x) == pytest.approx([0.85, 0.5])
     assert list(recall.error_x.array) == pytest.approx([0.05, 0.0])
     assert list(recall.error_x.arrayminus) == pytest.approx([0.05, 0.0])
     assert map_at_r.name == "MAP@R"
     assert list(map_at_r.x) == pytest.approx([0.65, 0.4])
-    assert figure.layout.yaxis.categoryarray == ("lr c", "lr a", "lr b")  # Plotly draws from below
+    assert figure.layout.yaxis.categoryarray == (
+        "learning rate c",
+        "learning rate a",
+        "learning rate b",
+    )  # Plotly draws from below
     assert figure.layout.shapes[0].x0 == 0.1
 
 

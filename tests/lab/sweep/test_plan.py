@@ -22,7 +22,7 @@ def test_cells_are_all_combinations_with_seeds_innermost():
     made = plan(vary={"ContrastiveLoss.neg_margin": [0.5, 1], "lr": [0.001, 0.01]}, seeds=[3, 4])
     told = [(c.config.loss_values["neg_margin"], c.config.lr, c.config.seed) for c in made.cells]
     assert told == [(m, r, s) for m in (0.5, 1.0) for r in (0.001, 0.01) for s in (3, 4)]
-    assert made.cells[0].label == "neg_margin 0.5, lr 0.001"
+    assert made.cells[0].label == "negative margin 0.5, learning rate 0.001"
     assert made.steps == 80
 
 
@@ -36,7 +36,7 @@ def test_an_option_is_varied_for_its_own_loss_alone():
     assert [loss for loss, _ in told] == ["ContrastiveLoss"] * 2 + ["NTXentLoss"] * 3 + ["TripletMarginLoss"]
     assert [options for _, options in told[:2]] == [{"neg_margin": 0.5}, {"neg_margin": 1.5}]
     assert told[-1] == ("TripletMarginLoss", {})
-    assert plan(vary=vary).cells[0].label == "ContrastiveLoss, neg_margin 0.5"
+    assert plan(vary=vary).cells[0].label == "Contrastive, negative margin 0.5"
 
 
 def test_a_base_may_be_a_run_config():

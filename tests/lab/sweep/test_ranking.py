@@ -18,7 +18,7 @@ def test_settings_are_ranked_by_mean_recall_then_map():
         made("c", 1, 0.90, 0.60),
     ]
     ranked = ranking(done)
-    assert [one.label for one in ranked] == ["lr b", "lr c", "lr a"]
+    assert [one.label for one in ranked] == ["learning rate b", "learning rate c", "learning rate a"]
     assert ranked[0].recall == pytest.approx((0.9, 0.85, 0.95))
     assert ranked[0].map_at_r == pytest.approx((0.2, 0.1, 0.3))
     assert ranked[1].map_at_r == pytest.approx((0.7, 0.6, 0.8))
@@ -36,9 +36,9 @@ def test_a_lost_seed_enters_no_mean_and_puts_its_setting_behind():
     ]
     ranked = ranking(done)
     assert [(one.label, one.lost, one.collapsed) for one in ranked] == [
-        ("lr poor", 0, 1),
-        ("lr good", 1, 0),
-        ("lr gone", 2, 0),
+        ("learning rate poor", 0, 1),
+        ("learning rate good", 1, 0),
+        ("learning rate gone", 2, 0),
     ]
     assert ranked[0].recall == pytest.approx((0.25, 0.2, 0.3))
     assert ranked[1].recall == (0.99, 0.99, 0.99)

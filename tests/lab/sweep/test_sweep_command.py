@@ -41,7 +41,7 @@ def test_a_sweep_writes_its_folder_and_goes_on_where_it_stopped(tmp_path, finish
     assert "4 of 4 runs" in told.err
     lines = told.out.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith("1. neg_margin ")
+    assert lines[0].startswith("1. negative margin ")
     rows = table(out)
     plan = read_plan(config.read_text(encoding="utf-8"))
     assert [(r["ContrastiveLoss.neg_margin"], r["seed"]) for r in rows] == [
@@ -73,7 +73,7 @@ def test_a_sweep_writes_its_folder_and_goes_on_where_it_stopped(tmp_path, finish
     ]
     assert [row["state"] for row in again[4:]] == ["diverged", "diverged"]
     assert "change the options of the loss" in again[4]["reason"]
-    assert f"neg_margin 1e+38, seed 1: diverged. {again[5]['reason']}" in told.err
+    assert f"negative margin 1e+38, seed 1: diverged. {again[5]['reason']}" in told.err
     assert "recall@1 none, MAP@R none (2 lost)" in told.out
     # With fewer values, what there is stays.
     fewer = written(tmp_path, vary={"ContrastiveLoss.neg_margin": [0.5]}, seeds=[0, 7])
@@ -139,8 +139,8 @@ def test_a_line_of_the_ranking_has_mean_and_spread():
     ]
     told = [command.line(place, one) for place, one in enumerate(ranking(done), start=1)]
     assert told == [
-        "1. lr 0.1: recall@1 0.850 (0.800 to 0.900), MAP@R 0.500 (1 collapsed)",
-        "2. lr 0.2: recall@1 none, MAP@R none (1 lost)",
+        "1. learning rate 0.1: recall@1 0.850 (0.800 to 0.900), MAP@R 0.500 (1 collapsed)",
+        "2. learning rate 0.2: recall@1 none, MAP@R none (1 lost)",
     ]
 
 
