@@ -25,6 +25,8 @@ class EvenMasks(Masks):
         places: of the rows given, (B,), among those in order.
     """
 
+    ordered = True
+
     def __init__(self, batch: Batch, order: Tensor, size: int) -> None:
         super().__init__(batch, known=True)
         self.size, self.rows = size, len(order)

@@ -21,7 +21,10 @@ class Masks:
         known: whether values may be looked at without waiting for a device.
         symmetric: whether the batch is compared with itself, so that both masks are symmetric.
         whole: whether every entry is a pair, but for a batch's own diagonal.
+        ordered: whether the rows, of a batch with itself, are in the order of their labels.
     """
+
+    ordered = False
 
     def __init__(self, batch: Batch, known: bool) -> None:
         x, labels, others = batch.embeddings, batch.labels, batch.reference_labels

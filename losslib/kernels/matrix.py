@@ -8,10 +8,11 @@ from torch import Tensor
 from losslib.distances import Distance
 from losslib.distances.exact import centre, distances_by_difference, distances_by_product
 from losslib.kernels.rows import Rows
-from losslib.kernels.scratch import constant, take
+from losslib.kernels.scratch import constant, room, take
 from losslib.precision import known_on_cpu
 
 NEAR = 0.01  # squared distance over the squared norms, below which single precision is not enough
+_TOGETHER = 0.8  # square of the norm of the mean of unit rows, below which their pulls cancel little
 NARROW = 32  # columns up to which double precision costs nothing
 
 
@@ -81,12 +82,19 @@ class Matrix:
         return distance if self.power == 1 else distance.square()
 
     def back(
-        self, slope: Tensor, want_x: bool, want_y: bool, both: bool, lifted: float = 1.0
+        self,
+        slope: Tensor,
+        want_x: bool,
+        want_y: bool,
+        both: bool,
+        lifted: float = 1.0,
+        ordered: bool = False,
     ) -> tuple[Tensor | None, Tensor | None]:
         """Gradients by both sets of embeddings from the gradient by the values, (B, R); overwrites it.
 
         both: whether the slope, of a batch with itself, is that of both orders of a pair together.
         lifted: what the slope is multiplied by, to be divided by in the end.
+        ordered: whether the rows, of a batch with itself, are in the order of their labels.
         """
         if self.distance.is_inverted:
             pull, sign = slope, 1.0
@@ -99,6 +107,8 @@ class Matrix:
         if self.exact:
             return self._back_exactly(pull, -sign, want_x, want_y, both)
         x = self.x.unit
+        if self.y is None and ordered:
+            return self.x.back(self._pulled_in_order(pull if both else pull + pull.t(), sign)), None
         if self.y is None:
             once = _product(pull, x, sign, x)
             return self.x.back(once if both else once.addmm_(pull.t(), x, alpha=sign)), None
@@ -106,6 +116,19 @@ class Matrix:
         by_x = self.x.back(_product(pull, y, sign, x)) if want_x else None
         by_y = self.y.back(_product(pull.t(), x, sign, y)) if want_y else None
         return by_x, by_y
+
+    def _pulled_in_order(self, pull: Tensor, times: float) -> Tensor:
+        """times * pull @ x, but for a part along x itself, which leads to no gradient by unit rows.
+
+        The pulls of rows near each other cancel, but those of one sign, side by side in this order, add up to
+        much before the others come. So such rows are taken about their centre.
+        """
+        x = self.x.unit
+        middle = centre(x)
+        if not self.x.normalised or torch.dot(middle, middle).item() < _TOGETHER:
+            return _product(pull, x, times, x)
+        pull.diagonal().sub_(pull.sum(1))
+        return _product(pull, torch.sub(x, middle, out=room(x)), times, x)
 
     def _back_exactly(
         self, pull: Tensor, scale: float, want_x: bool, want_y: bool, both: bool

@@ -71,6 +71,17 @@ def test_single_precision(name: str, labels: str, ordered: list[int]) -> None:
     assert (single[1] - exact[1]).norm() <= 1e-4 * exact[1].norm()
 
 
+@pytest.mark.parametrize("name", DEFAULT)
+def test_pulls_of_rows_near_each_other(name: str, ordered: list[int]) -> None:
+    """All pulls of one sign come before those of the other, with which they cancel."""
+    x, y = (rows(1, 1, 64) + 0.01 * rows(512, 2, 64)).float(), classes(512, 2)
+    with plain():
+        exact = call(made(name, {}), x.double(), y)
+    single = call(made(name, {}).float(), x, y)
+    assert ordered == [2]
+    assert (single[1] - exact[1]).norm() <= 5e-5 * exact[1].norm()
+
+
 @pytest.mark.parametrize(
     "y",
     [
