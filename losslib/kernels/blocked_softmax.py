@@ -10,6 +10,7 @@ exponentials are kept for the pulls, above they are computed again, in memory li
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 from losslib.inputs import Batch
 from losslib.kernels.blocks import FAR
 from losslib.kernels.positives import Positives
+from losslib.kernels.rows import centre_of_near
 from losslib.kernels.scratch import constant, lease, take
 from losslib.kernels.sorted_rows import Block, SortedRows
 
@@ -73,11 +75,18 @@ class Softmax:
         self.count = len(self.sorted)
         self.kept: list[Tensor] | None = [] if self.count <= STORED else None
         assert not out_of_reach(span, self.count)
-        self.pulls = take(*self.rows.shape, dtype=x.dtype).zero_()
+        self.pulling = self._about_centre()
+        self.pulls = take(*self.pulling.shape, dtype=x.dtype).zero_()
         self.block_rows = self.sorted.block_rows if self.kept is not None else 256
         self._spare: Tensor | None = None
-        self._sums: Tensor | None = None
         self.buffer = take(self.block_rows * min(self.count, _WIDE), dtype=x.dtype)
+
+    def _about_centre(self) -> Tensor:
+        """The rows that pull: as they are, or near ones about their centre, with a 1 for sums of weights."""
+        middle = centre_of_near(self.rows)
+        if middle is None:
+            return self.rows
+        return torch.cat((self.rows - middle, self.rows.new_ones(self.count, 1)), 1)
 
     def _values(self, rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
         """What logits and slopes of rows (b, D) and columns (D, w) come from, (b, w)."""
@@ -169,10 +178,10 @@ class Softmax:
                 torch.ops.aten.hardshrink.out(weight, _NOTHING, out=weight)
             else:
                 torch.add(own, others, out=weight).mul_(values)
-            self.pulls[block.start : block.stop].addmm_(weight, self.rows[first:last])
+            self.pulls[block.start : block.stop].addmm_(weight, self.pulling[first:last])
             beyond = max(block.stop - first, 0)
             if last > first + beyond:
-                own_rows = self.rows[block.start : block.stop]
+                own_rows = self.pulling[block.start : block.stop]
                 self.pulls[first + beyond : last].addmm_(weight[:, beyond:].t(), own_rows)
 
     def _tiles(self) -> Iterator[tuple[Block, int, int]]:
@@ -215,13 +224,15 @@ class Softmax:
 
     def pull_pairs(self, some: Positives, slope: Tensor) -> None:
         """Add the pulls of a slope (k, r, m) of positive pairs, by their anchors alone, on both rows."""
-        some.pull(self.pulls, self.rows, slope)
+        some.pull(self.pulls, self.pulling, slope)
 
-    def _class_sums(self) -> Tensor:
+    def _class_sums(self, rows: Tensor) -> Tensor:
         """The sum of each row's class, (N, D)."""
-        if self._sums is None:
-            self._sums = self.sorted.class_sums(self.rows, take(*self.rows.shape, dtype=self.rows.dtype))
-        return self._sums
+        return self.sorted.class_sums(rows, take(*rows.shape, dtype=rows.dtype))
+
+    @cached_property
+    def _pulling_sums(self) -> Tensor:
+        return self._class_sums(self.pulling)
 
     def pull_positives(self, weight: Tensor | float) -> None:
         """Add minus the pulls of sum over positives j of (b_i + b_j) x_j, with weights (N,) or one for all.
@@ -229,21 +240,25 @@ class Softmax:
         And some of each row's own direction, which the way back through the norm takes off.
         """
         if not isinstance(weight, Tensor):
-            self.pulls.sub_(self._class_sums(), alpha=2 * weight)
+            self.pulls.sub_(self._pulling_sums, alpha=2 * weight)
             return
-        column = weight.unsqueeze(1)
-        self.pulls.addcmul_(self._class_sums(), column, value=-1)
+        column, rows = weight.unsqueeze(1), self.pulling
+        self.pulls.addcmul_(self._pulling_sums, column, value=-1)
         with lease():
-            weighted, sums = (take(*self.rows.shape, dtype=self.rows.dtype) for _ in range(2))
-            self.pulls.sub_(self.sorted.class_sums(torch.mul(self.rows, column, out=weighted), sums))
+            weighted = torch.mul(rows, column, out=take(*rows.shape, dtype=rows.dtype))
+            self.pulls.sub_(self._class_sums(weighted))
 
     def positives_sum(self) -> Tensor:
         """The sum of each row's similarities to its positives, (N,), in double precision."""
-        sums = self._class_sums()
+        rows = self.rows
+        sums = self._pulling_sums if self.pulling is rows else self._class_sums(rows)
         with lease():
-            others = torch.sub(sums, self.rows, out=take(*self.rows.shape, dtype=self.rows.dtype))
-            return others.mul_(self.rows).sum(1).double()
+            others = torch.sub(sums, rows, out=take(*rows.shape, dtype=rows.dtype))
+            return others.mul_(rows).sum(1).double()
 
     def gradient(self, times: float = 1.0) -> Tensor:
         """The gradient by the embeddings: the pulls times a number."""
-        return self.sorted.back(self.pulls, times)
+        pulls = self.pulls
+        if self.pulling is not self.rows:  # less each row's own direction, times the sum of its weights
+            pulls = torch.addcmul(pulls[:, :-1], self.pulling[:, :-1], pulls[:, -1:], value=-1)
+        return self.sorted.back(pulls, times)

@@ -7,12 +7,11 @@ from torch import Tensor
 
 from losslib.distances import Distance
 from losslib.distances.exact import centre, distances_by_difference, distances_by_product
-from losslib.kernels.rows import Rows
+from losslib.kernels.rows import Rows, centre_of_near
 from losslib.kernels.scratch import constant, room, take
 from losslib.precision import known_on_cpu
 
 NEAR = 0.01  # squared distance over the squared norms, below which single precision is not enough
-_TOGETHER = 0.8  # square of the norm of the mean of unit rows, below which their pulls cancel little
 NARROW = 32  # columns up to which double precision costs nothing
 
 
@@ -118,14 +117,10 @@ class Matrix:
         return by_x, by_y
 
     def _pulled_in_order(self, pull: Tensor, times: float) -> Tensor:
-        """times * pull @ x, but for a part along x itself, which leads to no gradient by unit rows.
-
-        The pulls of rows near each other cancel, but those of one sign, side by side in this order, add up to
-        much before the others come. So such rows are taken about their centre.
-        """
+        """times * pull @ x, but for a part along x itself, which leads to no gradient by unit rows."""
         x = self.x.unit
-        middle = centre(x)
-        if not self.x.normalised or torch.dot(middle, middle).item() < _TOGETHER:
+        middle = centre_of_near(x) if self.x.normalised else None
+        if middle is None:
             return _product(pull, x, times, x)
         pull.diagonal().sub_(pull.sum(1))
         return _product(pull, torch.sub(x, middle, out=room(x)), times, x)

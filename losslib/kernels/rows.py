@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from losslib.distances import Distance
-from losslib.distances.exact import widen
+from losslib.distances.exact import centre, widen
 from losslib.distances.units import back_through_units, norms, unit_rows
 from losslib.kernels.scratch import room, take
 from losslib.precision import known_on_cpu
 
 _LEAST, _MOST = 1e-15, 1e15  # norms whose squares single precision holds
+_TOGETHER = 0.8  # square of the norm of the mean of unit rows, below which their pulls cancel little
 
 
 class Rows:
@@ -94,3 +95,13 @@ class Rows:
         assert self.norm is not None
         across = torch.addcmul(grad, unit, (grad * unit).sum(1, keepdim=True), value=-1)
         return across.div_(self.norm.to(across.dtype)).to(self.given.dtype)
+
+
+def centre_of_near(unit: Tensor) -> Tensor | None:
+    """The mean (D,) of unit rows, None unless they are near each other.
+
+    Then their pulls cancel. Those of one sign, side by side in the order of labels, add up to much before the
+    others come, unless the rows are taken about their centre.
+    """
+    middle = centre(unit)
+    return middle if torch.dot(middle, middle).item() > _TOGETHER else None

@@ -94,7 +94,7 @@ def _dense(loss: Any, kernel: Kernel, given: Inputs, masks: Masks, needs: tuple[
         return Found(found.value)
     by_x = by_y = None
     if needs[0] or needs[1]:
-        by_x, by_y = matrix.back(found.slope, *needs[:2], found.both, found.lifted, masks.ordered)
+        by_x, by_y = matrix.back(found.slope, needs[0], needs[1], found.both, found.lifted, masks.ordered)
     by_parameter = None
     if needs[2]:
         assert batch.labels is not None

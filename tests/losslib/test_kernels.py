@@ -63,7 +63,7 @@ def test_a_memory_that_holds_the_batch_itself(name: str, options: dict[str, Any]
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12 if not summed(options) else 1e-9)
 
 
-@pytest.mark.parametrize(
+softmax_losses = pytest.mark.parametrize(
     "name",
     [
         "SupConLoss",
@@ -75,6 +75,9 @@ def test_a_memory_that_holds_the_batch_itself(name: str, options: dict[str, Any]
         "InstanceLoss",
     ],
 )
+
+
+@softmax_losses
 def test_tiles_computed_again_for_the_gradient(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocked_softmax, "STORED", 300)  # in place of 4096 rows
     monkeypatch.setattr(blocked_softmax, "_WIDE", 260)
@@ -82,6 +85,17 @@ def test_tiles_computed_again_for_the_gradient(name: str, monkeypatch: pytest.Mo
     for y in (classes(600, 5), unbalanced(600), classes(600, 300)):
         x = rows(600, 1, 40)
         assert_equals_the_plain_form(loss, x, y)
+
+
+@softmax_losses
+def test_pulls_of_rows_near_each_other(name: str) -> None:
+    """In the order of labels, all of one sign come before those of the other, with which they cancel."""
+    x, y = (rows(1, 1, 64) + 0.01 * rows(700, 2, 64)).float(), classes(700, 2)
+    assert "blocked form" in explain(made(name, {}), 700)
+    with plain():
+        exact = call(made(name, {}), x.double(), y)
+    single = call(made(name, {}).float(), x, y)
+    assert (single[1] - exact[1]).norm() <= 1e-4 * exact[1].norm()
 
 
 @pytest.mark.parametrize("entries", [1, 5_000, 40_000])
