@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.brief import brief
 from lab.frame import Histogram
 from lab.moment import Standing
 from lab.neighbours import Neighbourhoods
@@ -26,6 +27,7 @@ def map_words(classes: NDArray[np.integer[Any]], names: Sequence[str], standing:
     count = f"{len(classes):,} points of {len(present)} class{'es' if len(present) != 1 else ''}."
     if standing is None or not len(classes):
         return count
+    names = brief(names)
     tight = [float(standing.to_own[classes == c].mean()) for c in present]
     first, last = int(np.argmin(tight)), int(np.argmax(tight))
     said = [count]
@@ -47,7 +49,8 @@ def chosen_words(
     """How many points were chosen and of which classes, most frequent first."""
     counts = np.bincount(classes[chosen], minlength=len(names))
     order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]
-    listed = ", ".join(f"{counts[c]} of class {names[c]}" for c in order)
+    shown = brief(names)
+    listed = ", ".join(f"{counts[c]} of class {shown[c]}" for c in order)
     return f"{len(chosen)} point{'s' if len(chosen) != 1 else ''} chosen: {listed}."
 
 

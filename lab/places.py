@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
+from lab.brief import brief
 from lab.phases import OneStep
 from lab.replay import step_of
 
@@ -87,7 +88,7 @@ def _was_in(sample: int, step: int, times: int = 1) -> str:
 def _stand_in(run: Run, sample: int, here: Tensor, given: Place, known: str, of_batch: str) -> Place:
     """The point in the place of its nearest class mate of the batch, or as one more row."""
     label = run.data.labels[sample]
-    name = run.data.class_names[int(label)]
+    name = brief(run.data.class_names)[int(label)]
     mates = torch.from_numpy(run.data.labels[given.samples.numpy()] == label).nonzero()[:, 0]
     if len(mates):
         apart = torch.linalg.vector_norm(given.embeddings[mates] - here, dim=1)

@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 import datasets
+from lab.brief import brief
 from lab.compare import alignment, fairness, words
 from lab.compare.line_up import LETTERS, names
 from lab.compare.measures import MEASURES
@@ -205,24 +206,24 @@ def listing(found: Sequence[Moved], recording: Recording, letters: tuple[str, st
     """The movers as a table, with their pictures where the data have them."""
     config = recording.config
     images = datasets.load(config.data, config.seed, **config.data_values).images
-    names_, rows = recording.class_names, []
+    whole, shown, rows = recording.class_names, brief(recording.class_names), []
+
+    def label(c: int) -> str:
+        told = "" if shown[c] == whole[c] else f' title="{html.escape(whole[c], quote=True)}"'
+        return f"<td{told}>{html.escape(shown[c])}</td>"
+
     for rank, one in enumerate(found, start=1):
         picture = ""
         if images is not None:
             address = image_address(images[one.sample])
             picture = f'<td><img alt="sample {one.sample}" width="28" height="28" src="{address}"></td>'
-        cells = (
-            rank,
-            one.sample,
-            names_[one.label],
-            f"{one.distance:.2f}",
-            names_[one.neighbour_first],
-            names_[one.neighbour_second],
+        rows.append(
+            f"<tr>{picture}<td>{rank}</td><td>{one.sample}</td>{label(one.label)}<td>{one.distance:.2f}</td>"
+            f"{label(one.neighbour_first)}{label(one.neighbour_second)}</tr>"
         )
-        rows.append(f"<tr>{picture}{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in cells)}</tr>")
-    shown = "<th>picture</th>" if images is not None else ""
+    pictured = "<th>picture</th>" if images is not None else ""
     titles = ("place", "sample", "class", "moved", *(f"nearest on {letter}" for letter in letters))
-    head = shown + "".join(f"<th>{title}</th>" for title in titles)
+    head = pictured + "".join(f"<th>{title}</th>" for title in titles)
     head = head.replace("<th>", '<th style="padding-right:0.6rem">')
     style = "width:100%;font-size:0.9rem;border-collapse:collapse;text-align:left"
     return f'<div style="overflow-x:auto"><table style="{style}"><tr>{head}</tr>{"".join(rows)}</table></div>'

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from lab.config import trainable_losses
-from lab.settings import sentence, settings
+from lab.settings import in_words, sentence, settings
 from lab.sweep import example
 from lab.sweep.cell import Trained, train
 from lab.sweep.job import Job, Task
@@ -112,7 +112,7 @@ def varied(base: dict[str, str]) -> tuple[dict[str, Sequence[str]], int]:
                 help=f"Separated by commas; empty keeps the one in the sidebar. Accepts {param.describe()}.",
             )
             if text:
-                texts[name] = (text, param, "sweep")
+                texts[name] = (text, in_words(param), "sweep")
     vary: dict[str, Sequence[str]] = {"loss": tuple(losses)}
     vary |= {name: read_values(text, param, owner) for name, (text, param, owner) in texts.items()}
     return vary, seeds
@@ -140,7 +140,7 @@ def option_values(loss: str) -> dict[str, tuple[str, Param, str]]:
         f"{param.describe()}.",
     )
     for_sweep(loss, name, param, f"{PREFIX}.{loss}.{name}")
-    return {f"{loss}.{name}": (text, param, loss)}
+    return {f"{loss}.{name}": (text, in_words(param), catalog.get(loss).title)}
 
 
 def _checks() -> dict[str, Callable[[str], Any]]:

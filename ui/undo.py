@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import streamlit as st
 
 from lab.config import LEARNING_RATE, live_options
-from lab.settings import settings
+from lab.titles import called
+from losslib import catalog
 from ui.page import ENTERED
 from ui.session import SHOWN, change, present_run
 
@@ -65,7 +66,7 @@ def note(found: Mapping[str, str]) -> None:
         st.session_state[HISTORY] = [*history[:-1], last._replace(at=when)]
         st.session_state[UNDONE] = []
     else:
-        push(Change(f"{title(key)} from {spelled(seen[key])}", seen, key=key, at=when))
+        push(Change(f"{called(key)} from {spelled(key, seen[key])}", seen, key=key, at=when))
 
 
 def catch_up(changed: list[str]) -> None:
@@ -106,19 +107,11 @@ def knobs(run: LiveRun) -> set[str]:
     return {LEARNING_RATE, *(f"{run.config.loss}.{name}" for name in live_options(run.config.loss))}
 
 
-def title(key: str) -> str:
-    """A control in words."""
-    owner, _, name = key.rpartition(".")
-    if not owner and name in settings():
-        return settings()[name].title.lower()
-    run = present_run()
-    known = live_options(run.config.loss) if run is not None and run.config.loss == owner else {}
-    return known[name].title.lower() if name in known else name.replace("_", " ")
-
-
-def spelled(value: Any) -> str:
+def spelled(key: str, value: Any) -> str:
     """A value of a control."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return catalog.get(value).title if key == "loss" else str(value)
 
 
 def button(run: LiveRun) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lab.brief import brief
+from lab.figures.literal import in_lines, literal
 from lab.figures.palette import COLOURS, class_style
 
 if TYPE_CHECKING:
@@ -34,12 +36,13 @@ def compared_maps(
     """
     from plotly.subplots import make_subplots
 
+    shown = [literal(name) for name in brief(class_names)]
     numbers = np.arange(len(classes)) if samples is None else samples
     figure = make_subplots(
         rows=1, cols=max(len(maps), 1), subplot_titles=list(names), horizontal_spacing=0.04
     )
     for column, positions in enumerate(maps, start=1):
-        for c, name in enumerate(class_names):
+        for c, name in enumerate(shown):
             mine = np.flatnonzero(classes == c)
             if len(mine) == 0:
                 continue
@@ -50,10 +53,11 @@ def compared_maps(
                 mode="markers",
                 name=name,
                 legendgroup=name,
+                meta=class_names[c],
                 showlegend=column == 1,
                 marker={"size": 5, **style},
                 customdata=numbers[mine],
-                hovertemplate=f"class {name}, sample %{{customdata}}<extra></extra>",
+                hovertemplate=f"class {in_lines(class_names[c])}, sample %{{customdata}}<extra></extra>",
                 row=1,
                 col=column,
             )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.figures.literal import literal
+from lab.brief import brief
+from lab.figures.literal import in_lines, literal
 from lab.figures.palette import REFERENCE, class_style
-from lab.figures.tool_bar import ABOVE, title_under
+from lab.figures.tool_bar import ABOVE, BELOW, title_under
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -58,8 +59,8 @@ def embedding_map(
     known = {"sample": np.arange(len(positions)) if samples is None else samples, **(about or {})}
     if colouring is not None:
         known[colouring.title] = colouring.values
-    figure, class_names = go.Figure(), [literal(name) for name in class_names]
-    for c, name in enumerate(class_names):
+    figure, shown = go.Figure(), [literal(name) for name in brief(class_names)]
+    for c, name in enumerate(shown):
         mine = np.flatnonzero(classes == c)
         if len(mine):
             marker: dict[str, Any] = {"size": 3.5 if space else 6, **class_style(c, dark, space)}
@@ -67,29 +68,31 @@ def embedding_map(
                 marker |= {"color": colouring.values[mine], "coloraxis": "coloraxis"}
             custom = np.empty((len(mine), len(known)), dtype=object)
             for column, values in enumerate(known.values()):
-                custom[:, column] = values[mine].tolist()
+                told = values[mine].tolist()
+                custom[:, column] = [literal(one) if isinstance(one, str) else one for one in told]
             figure.add_trace(
                 (go.Scatter3d if space else go.Scatter)(
                     **dict(zip("xyz", positions[mine].T, strict=False)),
                     mode="markers",
                     name=name,
                     legendgroup=name,
+                    meta=class_names[c],
                     showlegend=colouring is None,
                     marker=marker,
                     customdata=custom,
-                    hovertemplate=hover_text(name, known, space),
+                    hovertemplate=hover_text(in_lines(class_names[c]), known, space),
                 )
             )
     figure.update_layout(
         title=title_under(title),
         **axes(space),
-        legend={"title": "class", "itemsizing": "constant", "orientation": "h", "y": 0 if space else -0.12},
+        legend={"title": "class", "itemsizing": "constant", **BELOW},
         margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         showlegend=True,
         meta={"columns": list(known)},
     )
     if colouring is not None:
-        symbol_legend(figure, class_names, np.unique(classes), space)
+        symbol_legend(figure, shown, np.unique(classes), space)
         bar = {"title": {"text": colouring.title, "side": "right"}, "x": 1.0, "y": 0.5, "thickness": 14}
         figure.update_layout(
             coloraxis={"colorscale": SCALE, "cmin": colouring.low, "cmax": 1, "colorbar": bar}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lab.figures.literal import in_lines
 from lab.figures.palette import COLOURS, class_style
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def moved_points(
             marker={"size": 8, "color": colour, "symbol": [class_style(one.label)["symbol"], "diamond-open"]},
             showlegend=False,
             hovertemplate=(
-                f"{rank}: class {class_names[one.label]}, sample {one.sample}, "
+                f"{rank}: class {in_lines(class_names[one.label])}, sample {one.sample}, "
                 f"moved {one.distance:.2f}<extra></extra>"
             ),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.figures.axis_title import axis_title
 from lab.figures.palette import COLOURS, COLOURS_IN_DARK, REFERENCE
-from lab.figures.tool_bar import ABOVE, title_under
+from lab.figures.tool_bar import ABOVE, BELOW, title_under
 from lab.percent import percents
 from lab.short import short
 
@@ -77,7 +77,7 @@ def pair_distances(
             "range": [histogram.low, histogram.high],
         },
         yaxis={"title": "share of pairs", "tickformat": ".0%"},
-        legend={"orientation": "h", "y": -0.3},
+        legend=BELOW,
         margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         showlegend=True,
         meta={"x": distance, "y": "share of pairs"},

@@ -26,7 +26,7 @@ def as_csv(figure: go.Figure) -> str:
     writer.writerow(["series", *(meta.get(axis, axis) for axis in axes), *meta.get("columns", ())])
     for trace in figure.data:
         columns = [getattr(trace, axis) for axis in axes]
-        name = html.unescape(trace.name or "")
+        name = trace.meta or html.unescape(trace.name or "")  # whole, where the legend has it cut
         name = f"{panel}: {name}" if (panel := panel_of(figure, trace)) else name
         writer.writerows(rows(name, columns, trace.customdata))
     return out.getvalue()
@@ -49,7 +49,9 @@ def rows(name: str, columns: list[Any], extra: Any) -> Iterator[list[Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Numbers as people write them, with nine digits at most."""
+    """Numbers as people write them, with nine digits at most; texts as they were before `literal`."""
+    if isinstance(value, str):
+        return html.unescape(value)
     return f"{value:.9g}" if isinstance(value, float | np.floating) else value
 
 

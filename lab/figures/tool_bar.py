@@ -1,9 +1,11 @@
-"""Room above a chart whose legend stands there: the tool bar lies over its edge, on touch screens always."""
+"""Where titles and legends stand: the tool bar lies over a chart's upper edge, on touch screens always."""
 
 from typing import Any
 
 ABOVE = 66  # pixels: the bar, and a line of legend or a title under it
 ABOVE_TWO = 86  # and two lines of legend
+# a legend at the very bottom, whose lines take their height from the chart, not from the axis' title
+BELOW = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"}
 
 
 def title_under(text: str) -> dict[str, Any]:

@@ -230,11 +230,3 @@ def test_an_upload_can_be_trained_on_and_forgotten():
     at.run()
     at.switch_page("pages/check.py")
     assert "Drop a file of vectors" in texts(at.run())
-
-
-def test_long_names_leave_room_for_both_labels_of_a_pair():
-    from ui.check.pairs import short
-
-    assert short("x" * 24) == "x" * 24
-    assert short("north-atlantic-right-whale-calf") == "north-atla...whale-calf"
-    assert len(short("y" * 300)) <= 24

@@ -169,6 +169,14 @@ def test_classes_of_any_name_stand_in_the_table_as_they_are_spelt():
     assert "<td>&lt;b&gt;bold&lt;/b&gt;</td><td>0.50</td><td>a &amp; b</td>" in listed
 
 
+def test_long_names_of_classes_are_cut_in_the_table_and_whole_where_one_points():
+    none = np.zeros(0, dtype=np.int32)
+    recording = Recording(RunConfig(data="blobs"), none, none, ("a", 'right "whale" ' * 30 + "calf"))
+    listed = compare_views.listing((Moved(3, 7, 0, 0.5, 1, 0),), recording, ("A", "B"))
+    whole = ("right &quot;whale&quot; " * 30) + "calf"
+    assert f'<td title="{whole}">right &quot;whale…whale&quot; calf</td><td>a</td>' in listed
+
+
 def test_a_link_to_a_file_that_is_not_here_says_which_file_is_needed():
     at = opened(
         {"compare.data": "file", "compare.file.digest": "0123456789abcdef", "compare.file.name": "v.csv"}

@@ -161,3 +161,11 @@ def test_links_are_sent_once_to_who_asked():
     assert (step, positives, negatives) == (0, *counts)
     assert feed.packet() == other.packet() == b""
     scheduler().close(run.token)
+
+
+def test_long_names_of_classes_are_cut_for_legends_and_told_whole_beside():
+    whole = ("short", "whale " * 40 + "end")
+    about = describe(RunConfig(), np.array([0, 1]), whole)
+    assert about["classes"] == ["short", "whale whale…e whale end"]
+    assert about["labels"] == [*whole]
+    assert "labels" not in describe(RunConfig(), np.array([0, 1]), ("a", "b"))

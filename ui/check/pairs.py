@@ -7,9 +7,11 @@ from typing import Any
 import streamlit as st
 import torch
 
+from lab.brief import brief
 from lab.embeddings.hard import NEIGHBOURS, hardest_pairs, suspects
 from lab.uploads import Upload
 
+CUT = "Long labels are cut in the middle here; the map says them whole."
 COUNTED = "Rows of the file, counted from 0; a row of names is not counted."
 
 
@@ -17,8 +19,10 @@ def hard(upload: Upload) -> None:
     """The hardest pairs, and the rows whose neighbours have another label."""
     st.header("Pairs and labels to look at", anchor=False)
     positives, negatives, doubted = examined(upload.digest, upload)
+    shown = brief(upload.class_names)  # two of them have to fit side by side
+    if shown != upload.class_names:
+        st.caption(CUT)
     places = st.columns(2, gap="medium")
-    names = upload.class_names
     kept = upload.kept
     for place, title, pairs in (
         (places[0], "Farthest positive pairs", positives),
@@ -29,8 +33,8 @@ def hard(upload: Upload) -> None:
             if not pairs:
                 st.caption("There are none.")
                 continue
-            labels = [tuple(names[upload.labels[row]] for row in pair[:2]) for pair in pairs]
-            said = [one if one == other else f"{short(one)}, {short(other)}" for one, other in labels]
+            codes = [[upload.labels[row] for row in pair[:2]] for pair in pairs]
+            said = [shown[a] if a == b else f"{shown[a]}, {shown[b]}" for a, b in codes]
             st.dataframe(
                 {
                     "rows": [f"{kept[pair[0]]}, {kept[pair[1]]}" for pair in pairs],
@@ -54,8 +58,8 @@ def hard(upload: Upload) -> None:
     st.dataframe(
         {
             "row": [int(kept[one[0]]) for one in doubted],
-            "label": [names[one[1]] for one in doubted],
-            "neighbours say": [names[one[2]] for one in doubted],
+            "label": [shown[one[1]] for one in doubted],
+            "neighbours say": [shown[one[2]] for one in doubted],
             "votes": [100 * one[3] for one in doubted],
         },
         hide_index=True,
@@ -65,12 +69,6 @@ def hard(upload: Upload) -> None:
         },
     )
     st.caption(f"At least half of the {nearest} have the other label.")
-
-
-def short(name: str, most: int = 24) -> str:
-    """A class name that leaves room for the other of the pair; its ends tell more than its middle."""
-    half = (most - 3) // 2
-    return name if len(name) <= most else f"{name[:half]}...{name[-half:]}"
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring")

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from lab.brief import brief
 from lab.moment_words import chosen_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from lab.moment import Moment, Standing
@@ -18,15 +21,15 @@ THUMBNAILS = 24
 LISTED = 500
 
 
-def hover_columns(now: Moment, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """What a point says on hover beside its class and number."""
+def hover_columns(now: Moment, rows: NDArray[np.int64], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """What a point says on hover beside its class and number; `names` are those of the classes."""
     standing = now.standing
     if standing is None:
         return {}
-    names = np.array([*now.recording.class_names, "none"], dtype=object)
+    known = np.array([*names, "none"], dtype=object)
     return {
         "distance to own class mean": standing.to_own[rows],
-        "nearest other class": names[standing.other[rows]],
+        "nearest other class": known[standing.other[rows]],
         "distance to its mean": standing.to_other[rows],
     }
 
@@ -38,7 +41,8 @@ def describe_chosen(now: Moment, chosen: NDArray[np.int64], images: NDArray[np.u
     st.markdown(chosen_words(chosen, recording.labels, recording.class_names))
     if images is not None:
         few = samples[:THUMBNAILS]
-        names = [recording.class_names[c] for c in recording.labels[chosen[:THUMBNAILS]]]
+        shown = brief(recording.class_names)
+        names = [shown[c] for c in recording.labels[chosen[:THUMBNAILS]]]
         st.image([images[i] for i in few], [f"{n} ({i})" for n, i in zip(names, few, strict=True)], width=56)
     st.dataframe(chosen_table(now, chosen[:LISTED], now.standing), hide_index=True, height=240)
     if len(chosen) > LISTED:
@@ -53,5 +57,5 @@ def chosen_table(now: Moment, chosen: NDArray[np.int64], standing: Standing | No
         "class": [names[c] for c in now.recording.labels[chosen]],
     }
     if standing is not None:
-        columns |= {name: values.tolist() for name, values in hover_columns(now, chosen).items()}
+        columns |= {name: values.tolist() for name, values in hover_columns(now, chosen, names).items()}
     return columns

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from lab.brief import brief
 from lab.figures.embedding_map import Colouring, embedding_map
 from lab.figures.neighbours_kept import neighbours_kept
 from lab.layouts import MAX_POINTS, METHODS, SAMPLE_SIZES, sample
@@ -221,7 +222,7 @@ def draw_map(
         recording.class_names,
         samples,
         title=f"{view.title} at step {now.frame.step}",
-        about=hover_columns(now, rows),
+        about=hover_columns(now, rows, brief(recording.class_names)),
         colouring=colouring,
         dark=is_dark(),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lab import glossary
+from lab.brief import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def describe(
     distance = catalog.get(config.loss).default_distance()
     shares = np.bincount(classes) / max(1, len(classes))
     return {
-        "classes": list(class_names),
+        **class_labels(class_names),
         "data": config.data,
         "loss": config.loss,
         "dim": config.dim,
@@ -66,6 +67,12 @@ def describe(
         "chance": float((shares**2).sum()) if chance is None else chance,
         "glossary": {term: glossary.define(term) for term in TERMS},
     }
+
+
+def class_labels(names: Sequence[str]) -> dict[str, list[str]]:
+    """Names of classes as legends show them, and, where some are cut, whole for who points at them."""
+    shown = brief(names)
+    return {"classes": list(shown)} | ({} if shown == tuple(names) else {"labels": list(names)})
 
 
 def map_note(dim: int, output: str) -> str:

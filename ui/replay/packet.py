@@ -22,6 +22,7 @@ from lab.compare import words
 from lab.compare.line_up import LETTERS
 from lab.compare.measures import MEASURES
 from losslib import catalog
+from ui.live.about import class_labels
 from ui.live.wire import mark_notes
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _head(
     first = recordings[0]
     return {
         "steps": steps,
-        "classes": list(first.class_names),
+        **class_labels(first.class_names),
         "unit_circle": words.on_circle(recordings),
         "bins": len(frames[0][0].histogram.positive),
         "chance": first.chance,

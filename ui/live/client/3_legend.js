@@ -27,6 +27,9 @@ function encodePicture(images, sample) {
   return canvas.toDataURL();
 }
 
+// A class's name as a person gave it, of any length; `hello.classes` is cut to fit.
+const wholeName = (hello, c) => (hello.labels || hello.classes)[c];
+
 // The legend: one button a class that hides or shows it; marker and name, so colour is never alone.
 function drawLegend(list, map, theme, redraw) {
   list.replaceChildren(...map.hello.classes.map((name, c) => {
@@ -34,7 +37,7 @@ function drawLegend(list, map, theme, redraw) {
     button.type = "button";
     button.className = "class";
     button.setAttribute("aria-pressed", String(!map.hidden.has(c)));
-    button.title = "Hide or show class " + name + "; with Shift, or while Select is on, select it";
+    button.title = "Hide or show class " + wholeName(map.hello, c) + "; with Shift, or while Select is on, select it";
     const icon = document.createElement("canvas");
     const ratio = window.devicePixelRatio || 1;
     icon.width = 16 * ratio;

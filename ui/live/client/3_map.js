@@ -195,7 +195,7 @@ class EmbeddingMap {
 
   showTip(found, x, y) {
     const sample = this.hello.index[found];
-    const name = this.hello.classes[this.hello.classOf[sample]];
+    const name = wholeName(this.hello, this.hello.classOf[sample]);
     this.tip.replaceChildren();
     if (this.images) this.tip.append(thumbnail(this.images, sample, 56));
     const text = document.createElement("span");

@@ -15,9 +15,9 @@ function decodeReplay(bytes) {
   at += 2 * points + (points % 2 ? 2 : 0);
   const classOf = []; // by sample, as the map asks for it
   index.forEach((sample, place) => { classOf[sample] = labels[place]; });
-  const { classes, unit_circle } = about;
+  const { classes, labels: whole, unit_circle } = about;
   about.runs.forEach((run, place) => {
-    run.hello = { index, classOf, classes, unit_circle, inverted: run.inverted };
+    run.hello = { index, classOf, classes, labels: whole, unit_circle, inverted: run.inverted };
     run.frames = steps.map((step, moment) => {
       const frame = { step, points, bins, marks: run.marks[moment] };
       about.spans[place][moment].forEach((value, k) => { frame[NUMBERS_FIRST[k]] = value; });
