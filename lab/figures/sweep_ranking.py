@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from lab.sweep.ranking import Ranked
 
+ROW, LINE = 34, 16  # pixels of a setting, and of a line of its label
+WIDTH = 32  # characters of a line, so that the chart keeps its room on a narrow page
 KINDS = (("recall", "recall@1", 0, "circle"), ("map_at_r", "MAP@R", 4, "diamond"))
 
 
@@ -64,16 +67,27 @@ def sweep_ranking(
             annotation_text="chance",
             annotation_position="bottom right",
         )
+    labels = [one.label for one in reversed(ranked)]
+    told = [broken(label) for label in labels]
+    row = max(ROW, 2 + LINE * max(text.count("<br>") + 1 for text in told))
     figure.update_layout(
         xaxis={"title": "quality at the last step", "range": [0, 1.02]},
         yaxis={
             "categoryorder": "array",
-            "categoryarray": [one.label for one in reversed(ranked)],
+            "categoryarray": labels,
+            "tickvals": labels,
+            "ticktext": told,
             "range": [-1.1, len(ranked) - 0.5],  # the last row leaves room for the word on the dotted line
         },
         margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
-        height=100 + ABOVE + 34 * len(ranked),
+        height=100 + ABOVE + row * len(ranked),
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
         showlegend=True,
     )
     return figure
+
+
+def broken(label: str) -> str:
+    """A label in lines, which end between two of its settings."""
+    whole = ", ".join(part.replace(" ", "\u00a0") for part in label.split(", "))
+    return "<br>".join(textwrap.wrap(whole, WIDTH, break_long_words=False, break_on_hyphens=False))

@@ -12,7 +12,7 @@ from lab.figures.compared_distances import compared_distances
 from lab.figures.compared_maps import compared_maps
 from lab.figures.moved_points import moved_points
 from lab.figures.palette import COLOURS
-from lab.figures.sweep_ranking import sweep_ranking
+from lab.figures.sweep_ranking import broken, sweep_ranking
 from lab.frame import Histogram
 from lab.sweep.ranking import ranking
 from losslib.types import Mark
@@ -23,6 +23,7 @@ CLASSES, NAMES = np.array([0, 1, 1]), ("zero", "one", "never")
 RECALL = Measure("recall_at_1", "recall@1", "higher", "perfect is 1", True)
 RANK = Measure("effective_rank", "effective rank", "", "1: on a line")
 NO_POINTS = np.zeros((0, 2))
+RANKED = ranking([made("a", 0, 0.5, 0.4)])
 
 
 def test_each_run_has_a_map_and_a_class_one_look_in_all():
@@ -100,6 +101,23 @@ def test_the_best_setting_is_on_top_with_its_spread():
         "learning rate b",
     )  # Plotly draws from below
     assert figure.layout.shapes[0].x0 == 0.1
+
+
+def test_settings_of_many_words_stand_in_lines_and_have_the_room():
+    label = "Generalized lifted structure, negative margin 0.5, learning rate 0.01, batch size 64"
+    lines = broken(label).replace("\u00a0", " ").split("<br>")
+    assert " ".join(lines) == label
+    assert lines == [
+        "Generalized lifted structure,",
+        "negative margin 0.5,",
+        "learning rate 0.01,",
+        "batch size 64",
+    ]
+    assert broken("Contrastive, margin 2").replace("\u00a0", " ") == "Contrastive, margin 2"
+    short, long = (sweep_ranking([one._replace(label=label) for one in RANKED]) for label in ("a, b", label))
+    assert long.layout.yaxis.ticktext == (broken(label),)
+    assert long.layout.yaxis.tickvals == long.layout.yaxis.categoryarray == (label,)
+    assert long.layout.height - short.layout.height == 4 * 16 + 2 - 34
 
 
 @pytest.mark.parametrize(
