@@ -93,12 +93,12 @@ def summary(plan: Plan, ranked: Sequence[Ranked], done: Sequence[tuple[Cell, Cel
         second = ranked[1]
         overlap = second.recall.high >= best.recall.low
         said += f" Second: {second.label} with {spelled(second.recall)}"
-        if overlap:
-            said += "; their seeds overlap, so this order may be luck."
-        elif len(best.cells) > 1:
-            said += "; each of its seeds stays below each of the best."
-        else:
+        if len(best.cells) == 1:
             said += "; one seed each says nothing of luck."
+        elif overlap:
+            said += "; their seeds overlap, so this order may be luck."
+        else:
+            said += "; each of its seeds stays below each of the best."
     bad = [f"{n} {name}" for name in ("collapsed", "diverged", "failed") if (n := count(done, name))]
     said += f" Of {len(done)} runs {', '.join(bad)}." if bad else ""
     missing = len(plan.cells) - len(done)

@@ -8,6 +8,7 @@ import pytest
 from lab.config import RunConfig
 from lab.sweep import example
 from lab.sweep.ranking import ranking
+from tests.lab.sweep.making import made
 from tests.ui.opening import button, focus_named, opened_at, said
 from ui import sweep, sweep_views
 from ui.choice import desk
@@ -117,6 +118,8 @@ def test_an_order_is_called_luck_or_not_by_what_the_seeds_say():
     assert "their seeds overlap, so this order may be luck" in told((1, 2), (0, 1))
     assert "; each of its seeds stays below each of the best." in told((0, 2), (0, 1))
     assert "; one seed each says nothing of luck." in told((0, 2), (0,))
+    equal = [made("0.1", 0, 0.5, 0.4), made("0.2", 0, 0.5, 0.3)]
+    assert "; one seed each says nothing of luck." in sweep_views.summary(plan, ranking(equal), equal)
 
 
 def test_a_link_may_name_several_losses():
