@@ -98,10 +98,12 @@ class Rows:
 
 
 def centre_of_near(unit: Tensor) -> Tensor | None:
-    """The mean (D,) of unit rows, None unless they are near each other.
+    """The mean (D,) of unit rows in the order of their labels, None unless they are near each other.
 
-    Then their pulls cancel. Those of one sign, side by side in the order of labels, add up to much before the
-    others come, unless the rows are taken about their centre.
+    Then their pulls cancel. Those of one sign, side by side in that order, add up to much before the others
+    come, unless the rows are taken about their centre.
     """
+    if not torch.dot(unit[0], unit[-1]).item() > _TOGETHER / 2:  # which in most batches tells at once
+        return None
     middle = centre(unit)
     return middle if torch.dot(middle, middle).item() > _TOGETHER else None
