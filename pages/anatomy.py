@@ -14,21 +14,20 @@ SUMMARY = (
 with page(TITLE, SUMMARY):
     from ui import anatomy, anatomy_figures
     from ui.places import place
+    from ui.refusals import checked_link
 
-    refused = anatomy.arrived()
-    subject, where = anatomy.chosen()
-    anatomy.tell(refused)
-    heading, numbers = place(), place()
-    subject, angle = anatomy.knobs(subject)
-    with heading:
-        anatomy.heading(subject)
-    shown = anatomy_figures.computed(subject, where, angle)
-    with numbers:
-        anatomy_figures.numbers(shown)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        anatomy_figures.pair(shown)
-    with right:
-        anatomy_figures.forces(shown)
-    anatomy_figures.options(shown)
-    anatomy.remember()
+    with checked_link(anatomy.KEY, anatomy.why_not, anatomy.of_the_run):
+        subject, where = anatomy.chosen()
+        heading, numbers = place(), place()
+        subject, angle = anatomy.knobs(subject)
+        with heading:
+            anatomy.heading(subject)
+        shown = anatomy_figures.computed(subject, where, angle)
+        with numbers:
+            anatomy_figures.numbers(shown)
+        left, right = st.columns(2, gap="medium")
+        with left:
+            anatomy_figures.pair(shown)
+        with right:
+            anatomy_figures.forces(shown)
+        anatomy_figures.options(shown)

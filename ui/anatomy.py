@@ -14,26 +14,21 @@ from lab.anatomy.subject import DEFAULT, DISTANCES, REDUCERS, Subject, distances
 from lab.anatomy.words import direction, headline, turned_round
 from lab.config import folded
 from lab.glossary import define
-from lab.playground.setup import why_not
+from lab.playground.setup import why_not as why_not_in_playground
 from lab.settings import sentence
 from lab.settings import settings as run_settings
 from losslib import catalog
-from losslib.errors import ParameterError
 from losslib.params import Choice, Interval, Param
 from ui.controls import control
-from ui.link import enter_with
-from ui.page import ENTERED
-from ui.places import grid, place
-from ui.reference import plain, train_settings
+from ui.places import grid
+from ui.reference import no_setting, plain, train_settings
 from ui.session import present_run
 
 KEY = "anatomy."
 LOSS, DISTANCE, REDUCER, BATCH, ANGLE, FREE, OPTION, SHOWN = (
     f"{KEY}{name}" for name in ("loss", "distance", "reducer", "batch", "angle", "class", "option", "show")
 )
-KEPT, VALUES, REFUSED = "anatomy kept", "anatomy values", "anatomy refused"
 AUTO, FEW, EXAMPLE, RUN = BATCHES = ("auto", "few pairs", "example batch", "Train run")
-CHANGED = "The link asks for something that is not possible here, so the default is used."
 
 
 @cache
@@ -98,33 +93,6 @@ def declared() -> dict[str, Param]:
     }
 
 
-def arrived() -> tuple[str, ...]:
-    """What the link asks for and cannot have.
-
-    Who comes without a link finds the loss they left, else the one of their Train run.
-    """
-    state = st.session_state
-    if not state.get(ENTERED):
-        return ()
-    given = {str(key): str(value) for key, value in st.query_params.to_dict().items()}
-    if not given:
-        texts = state.get(KEPT) or of_the_run()
-        if texts:
-            enter_with(dict(texts))
-        return ()
-    for key in [str(key) for key in state if str(key).startswith(KEY)]:
-        if key not in given:
-            del state[key]  # what a link leaves out is at its default
-    refused = []
-    for key, text in given.items():
-        said = _refused(key, text, given.get(LOSS, run_settings()["loss"].default))
-        if said:
-            refused.append(said)
-            del st.query_params[key]
-            state.pop(key, None)
-    return tuple(refused)
-
-
 def of_the_run() -> dict[str, str]:
     """The settings that take apart the loss of this session's run, with its options as they are now."""
     run = present_run()
@@ -136,39 +104,24 @@ def of_the_run() -> dict[str, str]:
     return {LOSS: config.loss, **texts}
 
 
-def _refused(key: str, text: str, loss: str) -> str:
-    """Why a value of the link cannot be had; "" where it can."""
+def why_not(key: str, text: str) -> str:
+    """Why the page cannot have that of a link; "" where it can. Raises ParameterError for a bad value."""
     owner, _, name = key.removeprefix(KEY).rpartition(".")
-    try:
-        if key == LOSS:
-            catalog.get(text)
-        elif key in declared():
-            declared()[key].parse(text, "anatomy")
-        elif key != OPTION:
-            params = catalog.get(owner).params if key.startswith(KEY) and owner else {}
-            if name not in params:
-                return f"the page has no setting {key!r}"
-            params[name].parse(text, owner)
-        if key in (DISTANCE, REDUCER) and loss in catalog.losses():
-            offered = distances_for(loss) if key == DISTANCE else reducers_for(loss)
-            if text not in offered:
-                return f"{loss} takes no {text} there; it accepts {', '.join(offered)}"
-    except ParameterError as error:
-        return str(error)
+    if key == LOSS:
+        catalog.get(text)
+    elif key in declared():
+        declared()[key].parse(text, "anatomy")
+    elif key != OPTION:
+        params = catalog.get(owner).params if owner else {}
+        if name not in params:
+            return no_setting(key)
+        params[name].parse(text, owner)
+    loss = st.query_params.get(LOSS, run_settings()["loss"].default)
+    if key in (DISTANCE, REDUCER) and loss in catalog.losses():
+        offered = distances_for(loss) if key == DISTANCE else reducers_for(loss)
+        if text not in offered:
+            return f"{loss} takes no {text} there; it accepts {', '.join(offered)}"
     return ""
-
-
-def tell(refused: tuple[str, ...]) -> None:
-    """A sentence for each value of the link that was refused, until a control changes."""
-    state = st.session_state
-    if state.get(ENTERED):
-        state[REFUSED] = refused
-    elif any(state.get(key) != value for key, value in state.get(VALUES, {}).items()):
-        state[REFUSED] = ()
-    said = state.get(REFUSED, ())
-    with place():
-        if said:
-            st.warning("\n".join([CHANGED, *(f"- {plain(sentence(text))}" for text in said)]))
 
 
 def chosen() -> tuple[Subject, str]:
@@ -249,7 +202,7 @@ def doors(subject: Subject) -> None:
             icon=":material/menu_book:",
             query_params={"reference.loss": subject.loss},
         )
-        if not why_not(subject.cls):
+        if not why_not_in_playground(subject.cls):
             st.page_link(
                 "pages/playground.py",
                 label="Open in Playground",
@@ -263,13 +216,6 @@ def doors(subject: Subject) -> None:
         st.caption(settings)
     elif (subject.distance, subject.reducer) != (DEFAULT, DEFAULT):
         st.caption("Train takes the options along, and the loss's default distance and reducer.")
-
-
-def remember() -> None:
-    """Keeps the settings for who comes back to the page without a link; called last."""
-    state = st.session_state
-    state[VALUES] = {str(key): state[key] for key in state if str(key).startswith(KEY)}
-    state[KEPT] = {key: str(value) for key, value in st.query_params.to_dict().items() if key.startswith(KEY)}
 
 
 def family_controls(names: tuple[str, ...], subject: Subject) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from losslib.errors import ParameterError
 from losslib.params import Param
 from ui import address, focus
 from ui.controls import control, options_of
-from ui.page import ENTERED, PRESENT
+from ui.left import ENTERED
 from ui.places import place
 from ui.reference import no_setting
 from ui.server import AT_END
@@ -158,28 +158,6 @@ def one_of(values: Iterable[str], what: str) -> Callable[[str], str]:
         return text
 
     return check
-
-
-def come_back(prefix: str) -> None:
-    """Entered without settings, the page takes those it was left with in this tab."""
-    mine = in_link(prefix)
-    if not st.session_state.get(ENTERED):
-        return
-    if mine:
-        for key in [str(key) for key in st.session_state]:
-            if key.startswith(f"{prefix}.") and key not in mine:
-                del st.session_state[key]  # what the link leaves out is at its default
-        return
-    left = st.session_state.get(f"{prefix} left")
-    if left:
-        st.session_state[PRESENT] = ""
-        st.query_params.from_dict(left)
-        st.rerun()
-
-
-def remember(prefix: str) -> None:
-    """What the address says now, for who comes back."""
-    st.session_state[f"{prefix} left"] = in_link(prefix)
 
 
 def progress(job: Job, what: str) -> None:

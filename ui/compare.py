@@ -15,7 +15,7 @@ from lab.settings import sentence, settings
 from lab.sweep.job import Job, Task
 from losslib import catalog
 from losslib.errors import ParameterError
-from ui import choice, compare_views
+from ui import choice, compare_views, left
 from ui.controls import control
 from ui.places import place
 
@@ -31,11 +31,10 @@ SHOWN, DONE = "compare shown", "compare done"
 
 def show() -> None:
     """The whole page."""
-    choice.come_back(PREFIX)
+    left.find(f"{PREFIX}.")
     choice.tell_refused(PREFIX, _checks())
     base = choice.base_controls(PREFIX)
     entries = contenders(base)
-    choice.remember(PREFIX)
     above = place()
     try:
         configs = line_up(base, entries)

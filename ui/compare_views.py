@@ -18,7 +18,7 @@ from lab.compare.measures import MEASURES
 from lab.compare.moved import Moved, displacement, moved
 from lab.compare.thumbnail import image_address
 from losslib import catalog
-from ui import address, choice, reports
+from ui import address, left, reports
 from ui.figures.show import show
 from ui.home import theme
 from ui.replay.panel import replay
@@ -80,7 +80,7 @@ def step_of_link(steps: Sequence[int]) -> int:
 def keep(step: int, steps: Sequence[int]) -> None:
     """The link holds the step at rest; the last one is the default and stays out of it."""
     address.hold({STEP: "" if step == steps[-1] else str(step)})
-    choice.remember("compare")
+    left.note()
 
 
 # Thirty people who look at one comparison share its figures.

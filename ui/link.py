@@ -18,7 +18,7 @@ from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
 from ui.controls import SPAN
-from ui.page import ENTERED, PRESENT
+from ui.left import ENTERED, enter_with
 from ui.session import present_run
 
 if TYPE_CHECKING:
@@ -115,13 +115,6 @@ def recall() -> None:
         texts |= {PRESET: names[0]} if names else {}
     if texts:
         enter_with(texts)
-
-
-def enter_with(texts: dict[str, str]) -> None:
-    """Enters the page once more, now with these settings in the address."""
-    st.session_state[PRESENT] = ""
-    st.query_params.from_dict(texts)
-    st.rerun()
 
 
 def refused_step(text: str | None, config: RunConfig) -> tuple[str, ...]:

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from ui import address, focus, places
+from ui import focus, left, places
 from ui.errors import show_error
 from ui.navigation import draw_navigation
-
-PRESENT, ENTERED = "page.present", "page.entered"
 
 # Streamlit's own padding leaves a third of a projector's picture empty; its captions, slider values and
 # segments and the axes of charts are paler than AA allows, its focus is hard to see, and long code scrolls
@@ -70,16 +68,14 @@ def page(title: str, summary: str) -> Iterator[None]:
     st.set_page_config(page_title=f"{title}, Loss Lab", layout="wide")
     st.html(f"<style>{STYLE}{focus.STYLE}{places.STYLE}</style>")
     focus.begin()
-    st.session_state[ENTERED] = st.session_state.get(PRESENT) != title
-    st.session_state[PRESENT] = title
-    if st.session_state[ENTERED]:
-        address.forget()
+    left.enter(title)
     draw_navigation()
     st.title(title, anchor=False)
     st.caption(summary)
     try:
         keep_run()
         yield
+        left.note()
     except Exception as error:  # the last line of defence: a person never sees a traceback
         show_error(error)
-    focus.keep(title, st.session_state[ENTERED])
+    focus.keep(title, st.session_state[left.ENTERED])

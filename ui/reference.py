@@ -14,7 +14,6 @@ from ui.figures.show import save
 
 PREFIX = "reference."
 SEARCH, FAMILY, LOSS = (f"{PREFIX}{name}" for name in ("search", "family", "loss"))
-SHOWN = "reference shown"
 MORE = {"bool": "true: ", "choice": ""}  # what stands for "larger" where values have no order
 EVERY, FIRST = "all", "ContrastiveLoss"
 
@@ -58,12 +57,9 @@ def families() -> tuple[str, ...]:
 
 
 def chosen_loss() -> type[Any]:
-    """The class named in the control; who comes back to the page finds the loss they left."""
-    names, state = sorted(catalog.losses(), key=lambda name: name != FIRST), st.session_state
-    if LOSS not in state and LOSS not in st.query_params:
-        state[LOSS] = state.get(SHOWN, FIRST)
-    state[SHOWN] = st.selectbox("Loss", names, key=LOSS, bind="query-params")
-    return catalog.get(state[SHOWN])
+    """The class named in the control."""
+    names = sorted(catalog.losses(), key=lambda name: name != FIRST)
+    return catalog.get(st.selectbox("Loss", names, key=LOSS, bind="query-params"))
 
 
 def show(name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import streamlit as st
@@ -10,8 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from lab.settings import sentence
 from losslib.errors import ParameterError
-from ui.link import enter_with
-from ui.page import ENTERED
+from ui import left
 from ui.reference import no_setting, plain
 
 PLAIN = (str, float, int, bool)  # what controls hold; uploads are let be
@@ -19,18 +18,20 @@ ASKED = "The link asks for something that is not there, so the default is shown.
 
 
 @contextmanager
-def checked_link(prefix: str, why_not: Callable[[str, str], str]) -> Iterator[None]:
+def checked_link(
+    prefix: str, why_not: Callable[[str, str], str], otherwise: Callable[[], Mapping[str, str]] = dict
+) -> Iterator[None]:
     """The page draws its controls inside.
 
     Args:
         prefix: what the keys of the page's controls begin with.
         why_not: why a key of the link with its text cannot be had; "" where it can. A ParameterError that it
             raises is the reason, too.
+        otherwise: settings for who enters for the first time without a link.
     """
     place, state, kept = st.empty(), st.session_state, f"link refused {prefix}"
-    entered, left = bool(state.get(ENTERED)), f"link left {prefix}"
-    if entered and not st.query_params.to_dict() and state.get(left):
-        enter_with(state[left])  # who comes without a link finds what they left, by Back, too
+    left.find(prefix, otherwise)
+    entered = state[left.ENTERED]
     found = refused(prefix, why_not) if entered else state.get(kept, ((), None))[0]
     if entered and found:  # at once: the page itself may take seconds
         _say(place, found)
@@ -39,7 +40,6 @@ def checked_link(prefix: str, why_not: Callable[[str, str], str]) -> Iterator[No
     if not entered and state.get(kept, ((), None))[1] != values:
         found = ()
     state[kept] = (found, values)
-    state[left] = {str(k): str(v) for k, v in st.query_params.to_dict().items() if str(k).startswith(prefix)}
     if found:
         _say(place, found)
 

@@ -19,7 +19,7 @@ from lab.sweep.work import results_of, tasks_of
 from losslib import catalog
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
-from ui import choice, sweep_views
+from ui import choice, left, sweep_views
 from ui.advice import for_sweep
 from ui.controls import control
 from ui.places import grid, place
@@ -40,13 +40,12 @@ GENERAL = {"lr": "rates", "batch": "batches"}
 
 def show() -> None:
     """The whole page."""
-    choice.come_back(PREFIX)
+    left.find(f"{PREFIX}.")
     choice.tell_refused(PREFIX, _checks())
     base = choice.base_controls(PREFIX, ("loss",), example.BASE)
     with place():
         plan = wanted(base)
     address = cluster()
-    choice.remember(PREFIX)
     with place():
         if notice := st.session_state.pop(NOTICE, ""):
             st.warning(notice)

@@ -10,7 +10,7 @@ import streamlit as st
 from lab.config import LEARNING_RATE, live_options
 from lab.titles import called
 from losslib import catalog
-from ui.page import ENTERED
+from ui.left import ENTERED
 from ui.session import SHOWN, change, present_run
 
 if TYPE_CHECKING:

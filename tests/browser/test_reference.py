@@ -41,14 +41,3 @@ def test_a_link_shows_its_loss_on_a_narrow_dark_screen(chromium, server):
         assert page.get_by_test_id("stAlert").count() == 0
     finally:
         context.close()
-
-
-def test_back_shows_the_loss_that_was_left(tab):
-    page = tab("/reference?reference.loss=CircleLoss&reference.family=softmax")
-    title = page.get_by_role("heading", name="Circle", exact=True)
-    title.wait_for()
-    page.get_by_role("link", name="Home", exact=True).click()
-    page.wait_for_url("**/")
-    page.go_back()
-    title.wait_for()
-    page.wait_for_url("**/reference?*reference.loss=CircleLoss*")

@@ -133,9 +133,9 @@ def test_the_batch_is_said_and_the_run_of_the_session_is_used():
         assert at.get_by_key("anatomy.loss").value == "NTXentLoss", "who comes back finds the loss they left"
         text = text_of(at)
         assert "The batch of the Train run has" in text
-        assert "at step 0 (TripletMarginLoss on blobs)" in text
+        assert "at step 0 (Triplet margin on " in text
         assert "One pair of the batch of the Train run slides" in text
-        del at.session_state["anatomy kept"]
+        del at.session_state["left"]["Anatomy"]
         at.switch_page("home.py")
         at = at.run()
         at.switch_page("pages/anatomy.py")

@@ -143,33 +143,33 @@ def test_a_column_of_too_many_classes_leaves_the_choice_of_another(monkeypatch):
     rows = "\n".join(f"{a},{b},{'xy'[at % 2]},{'pqr'[at % 3]}" for at, (a, b) in enumerate(vectors(12, 2)))
     at = with_files(("v.csv", ("d0,d1,letter,kind\n" + rows).encode(), "text/csv"))
     assert "12 vectors of 2 numbers, no labels" in texts(at)
-    at = at.get_by_key("check.label column").set_value("letter").run()
+    at = at.get_by_key("check label column").set_value("letter").run()
     assert "12 vectors of 2 numbers, 2 classes" in texts(at)
-    at = at.get_by_key("check.label column").set_value("kind").run()
+    at = at.get_by_key("check label column").set_value("kind").run()
     assert "12 vectors of 2 numbers, no labels" in texts(at)
-    assert at.get_by_key("check.label column").value == "kind"
+    assert at.get_by_key("check label column").value == "kind"
 
 
 def test_the_column_of_labels_can_be_chosen():
     rows = "\n".join(f"{a},{b},{'xy'[at % 2]},{'pqr'[at % 3]}" for at, (a, b) in enumerate(vectors(12, 2)))
     at = with_files(("v.csv", ("d0,d1,letter,kind\n" + rows).encode(), "text/csv"))
     assert "12 vectors of 2 numbers, 3 classes" in texts(at)
-    at = at.get_by_key("check.label column").set_value("letter").run()
+    at = at.get_by_key("check label column").set_value("letter").run()
     assert "12 vectors of 2 numbers, 2 classes" in texts(at)
-    at = at.get_by_key("check.label column").set_value("no labels").run()
+    at = at.get_by_key("check label column").set_value("no labels").run()
     assert "12 vectors of 2 numbers, no labels" in texts(at)
-    at = at.get_by_key("check.label column").set_value("chosen automatically").run()
+    at = at.get_by_key("check label column").set_value("chosen automatically").run()
     assert "12 vectors of 2 numbers, 3 classes" in texts(at)
 
 
 def test_a_column_that_leaves_no_vectors_is_refused_and_another_can_be_chosen():
     at = with_files(("v.csv", b"x,kind\n1,a\n1,a\n2,b\n2,b\n", "text/csv"))
     before = texts(at)
-    at = at.get_by_key("check.label column").set_value("x").run()
+    at = at.get_by_key("check label column").set_value("x").run()
     [error] = at.error
     assert "v.csv has no columns of numbers besides labels" in error.value
     assert texts(at) == before
-    at = at.get_by_key("check.label column").set_value("no labels").run()
+    at = at.get_by_key("check label column").set_value("no labels").run()
     assert not at.error
     assert "4 vectors of 1 number, no labels" in texts(at)
 

@@ -51,7 +51,7 @@ def test_nothing_is_trained_or_told_before_a_prediction(opened):
     lesson = get("margin_and_dead_zone")
     assert button(at, "Predict and run").disabled
     assert len(scheduler().runs) == runs
-    assert "learn.token" not in at.session_state
+    assert "learn token" not in at.session_state
     assert lesson.question.why not in said(at)
     assert "Take away" not in said(at)
     at.radio[0].set_value(0).run()
@@ -76,7 +76,7 @@ def test_a_recorded_lesson_is_marked_at_once_and_another_seed_trains(opened):
     at.radio[0].set_value(1).run()
     button(at, "Predict and run").click().run()
     assert "**Right.** Measured: +0 points." in said(at)
-    run = scheduler().get(at.session_state["learn.token"])
+    run = scheduler().get(at.session_state["learn token"])
     assert run.shown is not None
     button(at, "Play").click().run()
     until(at, lambda _: run.shown is None, "the run shown to train live")
@@ -95,21 +95,21 @@ def test_a_lesson_takes_a_place_only_while_it_trains(opened):
     at = opened(learn_lesson="dcl_small_batches")
     at.radio[0].set_value(2).run()
     button(at, "Predict and run").click().run()
-    run = scheduler().get(at.session_state["learn.token"])
+    run = scheduler().get(at.session_state["learn token"])
     assert run.shown is None
     button(at, "All lessons").click().run()
     assert run.state == "closed"
-    assert "learn.token" not in at.session_state
+    assert "learn token" not in at.session_state
     button(at, "2. The margin and the dead zone").click().run()
     at.radio[0].set_value(2).run()
     button(at, "Predict and run").click().run()
     until(at, lambda page: "Take away" in said(page), "the mark")
-    run = scheduler().get(at.session_state["learn.token"])
+    run = scheduler().get(at.session_state["learn token"])
     assert run.shown is not None
     button(at, "All lessons").click().run()
     button(at, "2. The margin and the dead zone, done").click().run()
     assert "Take away" in said(at)
-    assert scheduler().get(at.session_state["learn.token"]) is run
+    assert scheduler().get(at.session_state["learn token"]) is run
 
 
 def test_numbers_and_sketches_are_asked_for(opened):
@@ -149,7 +149,7 @@ def test_a_linked_moment_is_frozen_and_opens_after_the_prediction(opened):
         learn_ask="Will it spread?",
         learn_answers="yes~no",
     )
-    run = scheduler().get(at.session_state["learn.token"])
+    run = scheduler().get(at.session_state["learn token"])
     run.attach("test")  # nobody watching, a slow machine would pause it before
     until(at, lambda _: run.state == "paused", "the moment")
     assert run.step == 6

@@ -28,9 +28,7 @@ def why_not(key: str, text: str) -> str:
 
 def chosen_view() -> str:
     """Which half of the page is shown."""
-    kept = "check shown"
-    if VIEW not in st.session_state and VIEW not in st.query_params:
-        st.session_state[VIEW] = st.session_state.get(kept, VIEWS[0])
-    chosen = st.segmented_control("What to check", VIEWS, key=VIEW, bind="query-params", required=True)
-    st.session_state[kept] = chosen or VIEWS[0]
-    return str(st.session_state[kept])
+    chosen = st.segmented_control(
+        "What to check", VIEWS, default=VIEWS[0], key=VIEW, bind="query-params", required=True
+    )
+    return str(chosen)

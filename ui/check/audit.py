@@ -15,18 +15,15 @@ from ui.controls import control
 from ui.reference import plain
 
 SIGNS = {PASSED: ":material/check_circle:", FAILED: ":material/error:", SKIPPED: ":material/remove_circle:"}
-FIRST, KEPT = "ContrastiveLoss", "check loss shown"
+FIRST = "ContrastiveLoss"
 
 
 def show() -> None:
     """The controls, and the report of the loss with these options."""
     names = sorted(catalog.losses(), key=lambda name: name != FIRST)
-    if LOSS not in st.session_state and LOSS not in st.query_params:
-        st.session_state[LOSS] = st.session_state.get(KEPT, FIRST)
     left, right = st.columns([1, 2], gap="large")
     with left:
         name = st.selectbox("Loss", names, key=LOSS, bind="query-params")
-        st.session_state[KEPT] = name
         cls = catalog.get(name)
         st.caption(cls.summary)
         options = {option: control(param, f"check.{name}.{option}") for option, param in cls.params.items()}
@@ -62,7 +59,7 @@ def report_of(name: str, options: tuple[tuple[str, str], ...]) -> Report:
     from lab.audited import audited
 
     # Streamlit ends or restarts a script wherever it looks at the session's state.
-    return audited(name, dict(options), wanted=lambda: KEPT in st.session_state)
+    return audited(name, dict(options), wanted=lambda: LOSS in st.session_state)
 
 
 def verdict(report: Report) -> None:

@@ -15,7 +15,7 @@ from ui.errors import explain
 from ui.places import place
 from ui.reference import plain
 
-FILES, UPLOAD, COLUMN, SOURCE = "check.files", "check.upload", "check.label column", "check source shown"
+FILES, UPLOAD, COLUMN, SOURCE = "check files", "check upload", "check label column", "check source shown"
 REFUSED = "check refused"
 MINE, EXAMPLE = "my files", "an example: handwritten digits, pixels as vectors"
 AUTOMATIC, NONE = "chosen automatically", "no labels"
@@ -73,10 +73,10 @@ def dropped() -> Upload | None:
     places = st.columns(2)
     kinds = list(ENDINGS)
     vectors = places[0].file_uploader(
-        "Vectors, one a row; labels may be a column", kinds, key="check.vectors"
+        "Vectors, one a row; labels may be a column", kinds, key="check vectors"
     )
     labels = places[1].file_uploader(
-        "Labels, one a row (if in a file of their own)", kinds, key="check.labels"
+        "Labels, one a row (if in a file of their own)", kinds, key="check labels"
     )
     given = tuple((file.file_id, file.name) if file else None for file in (vectors, labels))
     if vectors is not None and st.session_state.get(FILES) != given:
@@ -89,8 +89,8 @@ def dropped() -> Upload | None:
             "Labels", [AUTOMATIC, *upload.choices, NONE], key=COLUMN, help="Which column holds the labels."
         )
         asked = {AUTOMATIC: None, NONE: ""}.get(column, column)
-        if st.session_state.get("check.asked") != (given, asked):
-            st.session_state["check.asked"] = (given, asked)
+        if st.session_state.get("check asked") != (given, asked):
+            st.session_state["check asked"] = (given, asked)
             if asked is not None or upload.label_column == "":
                 read(vectors, labels, asked, limits)
                 # a column that leaves no vectors: what was understood stays, and another can be chosen
@@ -158,5 +158,5 @@ def doors(upload: Upload) -> None:
 
 def forget() -> None:
     """Nothing of the upload is kept in the session."""
-    for key in (UPLOAD, COLUMN, "check.asked"):
+    for key in (UPLOAD, COLUMN, "check asked"):
         st.session_state.pop(key, None)

@@ -16,7 +16,7 @@ from losslib import catalog
 from ui.check.pairs import hard
 from ui.controls import control
 
-LOSS, KEPT = "check.distances", "check distances shown"
+LOSS = "check.distances"
 FIRST = "ContrastiveLoss"
 PAIRS = 20_000
 
@@ -116,10 +116,7 @@ def distances(upload: Upload) -> None:
     """The distances of pairs on a loss's own axis, its thresholds, and the advice."""
     st.header("Distances of pairs", anchor=False)
     names = pair_losses()
-    if LOSS not in st.session_state and LOSS not in st.query_params:
-        st.session_state[LOSS] = st.session_state.get(KEPT, FIRST)
     name = st.selectbox("On the axis of", names, key=LOSS, bind="query-params")
-    st.session_state[KEPT] = name
     params = {n: p for n, p in catalog.get(name).params.items() if p.kind == "float" and not p.fixed}
     options: dict[str, str] = {}
     for column, (option, param) in zip(st.columns(2) * 4, params.items(), strict=False):

@@ -16,8 +16,9 @@ from lab.lessons.rooms import read_code
 from lab.settings import sentence
 from losslib.errors import ParameterError
 from losslib.params import Integer, Param
-from ui.page import ENTERED
+from ui import left
 
+PREFIX = "learn."
 PART, LESSON, FAILURE = "learn.part", "learn.lesson", "learn.failure"
 DONE, SEED, ROOM, PRESENTING = "learn.done", "learn.seed", "learn.room", "present"
 LESSONS, FAILURES, MOMENT, MAKE = "lessons", "failures", "moment", "make"
@@ -29,7 +30,8 @@ ASKED = "The link asks for something that is not possible, so it is left out."
 
 def arrived() -> None:
     """Checks what the link asks for; what is refused goes, and is said."""
-    if st.session_state.get(ENTERED):
+    left.find(PREFIX)
+    if st.session_state[left.ENTERED]:
         st.session_state[REFUSED] = _refused()
     said = st.session_state.get(REFUSED, [])
     if said:

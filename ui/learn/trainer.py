@@ -22,7 +22,7 @@ from ui.session import OWNER, belongs_here
 if TYPE_CHECKING:
     from lab.scheduler import LiveRun
 
-TOKEN, SERIES, NOTICE = "learn.token", "learn series", "learn notice"
+TOKEN, SERIES, NOTICE = "learn token", "learn series", "learn notice"
 STORE = "losslab.learn"  # what the browser tab remembers its run under; Train has another
 ENDED = ("finished", "diverged", "failed", "recorded")
 POLL = 0.5

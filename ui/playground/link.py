@@ -12,8 +12,7 @@ from lab.playground.setup import MOST_LOSSES, offered, options_of, why_not
 from lab.settings import sentence
 from losslib import catalog
 from losslib.errors import ParameterError
-from ui import address
-from ui.page import ENTERED
+from ui import address, left
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -27,7 +26,7 @@ DEFAULTS = {RATE: "0.1", FOLLOW: "", SELECTED: "A"}
 OF_THE_BOARD = (POINTS, *DEFAULTS)  # no control of the page has them
 ASKED = "The link asks for something that is not possible here."
 NO_SETTING = "is no setting of this page"
-KEPT, REFUSED = "playground kept", "playground refused"
+REFUSED = "playground refused"
 
 
 def option_key(name: str, option: str) -> str:
@@ -89,7 +88,7 @@ def refused_losses() -> list[str]:
     known = [name for name in dict.fromkeys(names) if name in offered()]
     if len(known) > MOST_LOSSES:
         found.append(f"{len(known)} losses were given; the first {MOST_LOSSES} are kept")
-    if names and known[:MOST_LOSSES] != names:
+    if names and known[:MOST_LOSSES] != st.query_params.get_all(LOSSES):
         st.session_state[LOSSES] = known[:MOST_LOSSES] or FIRST
     return found
 
@@ -116,9 +115,10 @@ def tell(place: DeltaGenerator, texts: list[str], now: Any) -> None:
 
 
 def come_back() -> None:
-    """Entered by a link that says nothing of the board, the page takes that as it was left in this tab."""
-    if st.session_state.get(ENTERED) and not any(key in st.query_params for key in OF_THE_BOARD):
-        st.query_params.update(st.session_state.get(KEPT, {}))
+    """The board is as it was left in this tab where a link says nothing of it, too."""
+    left.find(PREFIX)
+    if st.session_state[left.ENTERED] and not any(key in st.query_params for key in OF_THE_BOARD):
+        st.query_params.update({key: text for key, text in left.texts().items() if key in OF_THE_BOARD})
 
 
 def placement_of_link() -> tuple[Placement, list[str]]:
@@ -146,5 +146,5 @@ def keep(told: dict[str, Any]) -> None:
     found, _ = read_text(texts[POINTS])
     texts[POINTS] = found.to_text() if found and found != STARTS[0].placement else ""
     texts = {key: text for key, text in texts.items() if text and text != DEFAULTS.get(key)}
-    st.session_state[KEPT] = texts
     address.hold({key: texts.get(key, "") for key in OF_THE_BOARD})
+    left.note()
