@@ -24,6 +24,7 @@ class Keeper {
   constructor() {
     this.path = []; // what had the focus, and all around it
     this.outside = null; // the last of those outside of popovers and dialogs
+    this.own = null; // what has the focus because it was put there, by nobody's wish
     this.meanwhile = null; // what has the focus until a page that takes long has come to its end
     this.time = 0; // of the newest that was said
     this.once = ""; // what has it instead of the target, until anything else has
@@ -49,7 +50,7 @@ class Keeper {
   }
 
   take(at) {
-    this.meanwhile = null;
+    [this.own, this.meanwhile] = [null, null];
     if (at !== this.path[0]) this.once = "";
     this.path = [];
     for (let one = at; one; one = one.parentElement || one.getRootNode().host) this.path.push(one);
@@ -73,9 +74,10 @@ class Keeper {
     if (once) this.once = once;
     const another = this.view !== undefined && this.view !== view;
     [this.target, this.view] = [target, view];
-    // The button that was pressed may serve as another one now, wherever that stands.
+    // The button that was pressed may serve as another one now, wherever that stands; and what nobody has chosen
+    // gives way to what another view names, as by the browser's Forward.
     const last = this.path[0];
-    if (another && last && last.isConnected && !this.portal && this.name !== nameOf(last)) {
+    if (another && last && last.isConnected && !this.portal && (last === this.own || this.name !== nameOf(last))) {
       this.changed = true;
       last.blur();
     }
@@ -117,6 +119,7 @@ class Keeper {
     if (meanwhile) this.meanwhile = place;
     else this.take(place);
     place.focus();
+    if (!meanwhile) this.own = place;
   }
 
   place() {

@@ -21,7 +21,7 @@ PAGE = """
   const at = () => (document.activeElement === document.body ? "" : document.activeElement.innerText);
   const runs = (yes) => { one("main").dataset.testScriptState = yes ? "running" : "notRunning"; };
   let told = 0;
-  const show = (target, once = "", time = ++told) => mount({ data: { target, view: "page", once, time } });
+  const show = (target, once = "", time = ++told, view = "page") => mount({ data: { target, view, once, time } });
   const aside = () => { one("#control").className = "aside"; one("main").append(one("#control")); };
 
   let now = 0;
@@ -110,3 +110,12 @@ def test_who_goes_on_from_there_is_not_called_back(page):
     assert after(page, "one('#control').remove()") == "Lesson"
     after(page, "one('#other').focus()")
     assert after(page, "show('room'); runs(false)") == "Other"
+
+
+def test_what_nobody_has_chosen_gives_way_to_what_another_view_names(page):
+    assert after(page, "show(''); one('#control').remove(); runs(false)") == "Title"
+    assert after(page, "show('room')") == "Title", "the same view"
+    assert after(page, "show('lesson', '', ++told, 'another')") == "Lesson"
+    assert after(page, "show('', '', ++told, 'page')") == "Title"
+    after(page, "one('#other').focus()")
+    assert after(page, "show('lesson', '', ++told, 'another')") == "Other", "a person's choice"
