@@ -144,9 +144,10 @@ class Keeper {
   }
 }
 
-export default function mount({ data }) {
+// It comes first on a page, and what it is told, last; which may come alive before it.
+export default function mount() {
   window.losslabKeeper = window.losslabKeeper || new Keeper();
   window.losslabScrolling = window.losslabScrolling || new Scrolling();
   window.losslabPopovers = window.losslabPopovers || new Popovers();
-  window.losslabKeeper.show(data);
+  if (window.losslabTold) window.losslabKeeper.show(window.losslabTold);
 }
