@@ -145,7 +145,7 @@ def figure(cell: Cell, result: CellResult, step: int, look: Theme) -> str:
     recall, map_at_r = (result.value(name, step) for name in ("recall_at_1", "map_at_r"))
     numbers = f"recall {_digits(recall)}, MAP@R {_digits(map_at_r)}"
     trouble = result.state != "finished"
-    state = f" <strong>{html.escape(result.state)}</strong>" if trouble else ""
+    state = f" <strong>{html.escape(result.state)}</strong>," if trouble else ""
     words = f"{cell.label}, seed {cell.config.seed}, step {step}: {numbers}"
     if trouble:
         words += f"; {result.state}: {result.reason}"
@@ -166,4 +166,4 @@ def chance_of(done: Sequence[tuple[Cell, CellResult]]) -> float | None:
 
 
 def _digits(number: float) -> str:
-    return f"{number:.2f}" if math.isfinite(number) else "none"
+    return f"{number:.3f}" if math.isfinite(number) else "none"

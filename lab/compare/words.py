@@ -103,9 +103,15 @@ def findings(sides: Sequence[Contender], titles: Sequence[str], step: int) -> st
 def distance_words(recordings: Sequence[Recording], titles: Sequence[str]) -> str:
     """What each histogram measures."""
     distances = [catalog.get(one.config.loss).default_distance() for one in recordings]
-    said = [f"{title} measures {d.title}" for title, d in zip(titles, distances, strict=True)]
+    said = [f"{title} measures {within(d.title)}" for title, d in zip(titles, distances, strict=True)]
     samples = measured_on(recordings[0].config)
     return f"{'; '.join(said)}. Dashed: the loss's own thresholds. Pairs are of {samples} samples."
+
+
+def within(title: str) -> str:
+    """A distance's title within a sentence: without its capital, but for the names of people and norms."""
+    keeps = title.startswith(("Euclidean", "Manhattan", "Chebyshev")) or title[1:2].isdigit()
+    return title if keeps else title[0].lower() + title[1:]
 
 
 def curves_words(recordings: Sequence[Recording], titles: Sequence[str]) -> str:

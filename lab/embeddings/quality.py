@@ -90,6 +90,6 @@ def measures(embeddings: Tensor, labels: Tensor | None, normalised: bool = True)
     collapse = evaluation.collapse(points)
     size = points.shape[1]
     found.append(Measure("Spread", float(collapse.spread), f"collapsed 0, uniform {size**-0.5:.2g}"))
-    found.append(Measure("Effective rank", float(collapse.effective_rank), f"collapsed 0, at most {size}"))
+    found.append(Measure("Effective rank", float(collapse.effective_rank), f"collapsed 1, at most {size}"))
     found.append(Measure("Mean cosine", float(collapse.mean_cosine), "collapsed 1, uniform 0"))
     return tuple(found)

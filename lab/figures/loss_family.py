@@ -47,6 +47,7 @@ def loss_family(family: Family, what: str = LOSS, dark: bool = False) -> go.Figu
                     "width": 4 if member.current else 1.8,
                     "dash": "solid" if member.current else ("dash", "dot", "dashdot")[place % 3],
                 },
+                zorder=0 if member.current else 1,  # the wide line would hide those it falls together with
                 hovertemplate=f"{member.text}: {what} %{{y:.4g}} at %{{x:.3f}}<extra></extra>",
                 row=row,
                 col=1,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lab.frame import Histogram
     from losslib.types import Mark
 
+NAMED = 1.2  # height over the tallest bar where lines have their names above the bars
+
 
 def pair_distances(
     histogram: Histogram,
@@ -66,9 +68,10 @@ def pair_distances(
                 opacity=0.65,
                 hovertemplate=f"{name}: %{{hovertext}} at %{{x:.3f}}<extra></extra>",
             )
-    for mark in marks if figure.data else ():
-        if math.isfinite(mark.value):
-            draw_mark(figure, mark, histogram, centres, inverted)
+    drawn = [mark for mark in marks if math.isfinite(mark.value)] if figure.data else []
+    tallest = max((max(bar.y) for bar in figure.data), default=0.0)
+    for mark in drawn:
+        draw_mark(figure, mark, histogram, centres, inverted)
     figure.update_layout(
         title=title_under(title),
         barmode="overlay",
@@ -76,7 +79,8 @@ def pair_distances(
             "title": axis_title(distance, inverted),
             "range": [histogram.low, histogram.high],
         },
-        yaxis={"title": "share of pairs", "tickformat": ".0%"},
+        yaxis={"title": "share of pairs", "tickformat": ".0%"}
+        | ({"range": [0, NAMED * tallest]} if any(mark.kind == "line" for mark in drawn) else {}),
         legend=BELOW,
         margin={"l": 10, "r": 10, "t": ABOVE, "b": 10},
         showlegend=True,

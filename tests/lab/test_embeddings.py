@@ -87,6 +87,9 @@ def test_collapsed_embeddings_are_measured_as_such() -> None:
     found = {one.name: one.value for one in measures(torch.ones(20, 4), torch.arange(20) % 2)}
     assert found["Spread"] == pytest.approx(0, abs=1e-6)
     assert found["Mean cosine"] == pytest.approx(1)
+    assert found["Effective rank"] == pytest.approx(1)  # the least there is, so nothing is held against 0
+    notes = {one.name: one.reference for one in measures(torch.ones(20, 4), None)}
+    assert notes["Effective rank"] == "collapsed 1, at most 4"
 
 
 def test_chance_is_that_of_drawing_another_row() -> None:

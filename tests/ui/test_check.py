@@ -1,12 +1,14 @@
 """The Check page: audits, uploads that stay through every step, refusals in a sentence."""
 
 import io
+import json
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
 
 from lab.config import RunConfig
+from lab.figures.palette import COLOURS_IN_DARK
 from lab.run import Run
 from tests.ui.opening import opened_at
 
@@ -109,6 +111,16 @@ def test_an_upload_stays_through_every_step():
     assert "**embeddings.csv**: 12 vectors of 3 numbers, 3 classes." in texts(at)
     assert values(at) == before
     assert values(at.run()) == before
+
+
+def test_distances_have_the_colours_of_a_dark_page_and_a_loss_its_title(monkeypatch):
+    monkeypatch.setattr("ui.figures.show.is_dark", lambda: True)
+    at = with_files(("a.csv", csv(vectors()), "text/csv"), ("labels.csv", LABELS, "text/csv"))
+    at = at.get_by_key("check.distances").set_value("FastAPLoss").run()
+    assert "No option of FastAP decides which pairs have a gradient." in texts(at)
+    charts = [json.loads(one.proto.spec)["data"] for one in at.get("plotly_chart")]
+    bars = {trace["name"][:8]: trace["marker"]["color"] for trace in charts[0] if trace["type"] == "bar"}
+    assert bars == {"positive": COLOURS_IN_DARK[0], "negative": COLOURS_IN_DARK[4]}
 
 
 def test_a_new_upload_replaces_the_old_one():

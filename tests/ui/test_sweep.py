@@ -47,6 +47,10 @@ def test_it_opens_on_a_ranked_sweep_without_training():
     text = said(at)
     assert "Best of 6: **" in text
     assert "Of 12 runs 2 collapsed." in text
+    text = " ".join(one.proto.body for one in at.get("html"))
+    assert "seed 0: <strong>collapsed</strong>, recall 0." in text
+    # a run's numbers are those of its setting's line: to three digits, so that 0.997 is no 1.00
+    assert re.search(r"seed 0: recall 0\.\d{3}, MAP@R 0\.\d{3}<", text)
     assert sorted(pictures(at)) == ["sound"] * 10 + ["trouble"] * 2
     assert "take a loss that pushes negatives apart" in text
     links = [link.proto for link in at.main.get("page_link")]

@@ -125,11 +125,12 @@ def distances(upload: Upload) -> None:
     given = {option: params[option].parse(text, name) for option, text in options.items()}
     loss = catalog.get(name)(**given)
     from lab.figures.pair_distances import pair_distances
-    from ui.figures.show import show
+    from ui.figures.show import is_dark, show
 
     title = f"Pairs by {loss.distance.title.removesuffix(' of normalised embeddings')}"
     histogram = counted(upload.digest, name, upload)
-    figure = pair_distances(histogram, loss.marks(), loss.distance.title, loss.distance.is_inverted, title)
+    axis = loss.distance.title
+    figure = pair_distances(histogram, loss.marks(), axis, loss.distance.is_inverted, title, is_dark())
     show(figure, histogram_words(histogram, upload), "check distances", "distances", 380)
     if upload.has_labels:
         for sentence in advised(upload.digest, name, tuple(given.items()), upload):
@@ -187,7 +188,9 @@ def advised(digest: str, name: str, options: tuple[tuple[str, Any], ...], _uploa
     from lab.advice import advise
 
     found = advise(name, dict(options), torch.from_numpy(_upload.vectors), torch.from_numpy(_upload.labels))
-    return [one.sentence() for one in found] or [f"No option of {name} decides which pairs have a gradient."]
+    return [one.sentence() for one in found] or [
+        f"No option of {catalog.get(name).title} decides which pairs have a gradient."
+    ]
 
 
 def embedding_map(upload: Upload) -> None:

@@ -50,6 +50,17 @@ def test_numbers_that_are_not_finite_are_compared_too(first, second, apart):
     assert fairness._apart(np.array(first), np.array(second)) == apart
 
 
+def test_only_names_keep_their_capital_in_a_sentence():
+    none = np.zeros(0, dtype=np.int32)
+    runs = [
+        Recording(RunConfig(data="blobs", loss=loss), none, none)
+        for loss in ("ContrastiveLoss", "NTXentLoss")
+    ]
+    assert distance_words(runs, ["A", "B"]).startswith(
+        "A measures Euclidean distance of normalised embeddings; B measures cosine similarity. "
+    )
+
+
 def test_free_points_are_no_held_out_samples():
     none = np.zeros(0, dtype=np.int32)
     for encoder, said in (

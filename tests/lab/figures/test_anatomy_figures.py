@@ -66,6 +66,7 @@ def test_a_family_emphasises_the_current_value_in_a_scale_that_grows_lighter():
     first = [trace for trace in figure.data if trace.showlegend]
     assert [trace.name for trace in first] == ["0", "0.5 (current)", "1"]
     assert [trace.line.width for trace in first] == [1.8, 4, 1.8]
+    assert all(first[1].zorder < trace.zorder for trace in (first[0], first[2])), "the wide line hides none"
     assert first[2].y.tolist() == [0, 1, 2]
     assert [trace.line.dash == "solid" for trace in first] == [False, True, False]
     assert loss_family(given, "loss").data[0].y.tolist() == [5, 5, 5]

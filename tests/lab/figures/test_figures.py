@@ -47,6 +47,7 @@ def test_distances_are_shares_at_the_middle_of_their_bins():
     assert figure.layout.xaxis.title.text == "cosine similarity<br>(larger is closer)"
     assert figure.data[0].hovertemplate.startswith("positive pairs: %{hovertext} at ")
     assert list(figure.data[0].hovertext) == ["75.0 %", "25.0 %"]
+    assert figure.layout.yaxis.range[1] >= 1.15  # the margin's name stands above the tallest bar, of 1
 
 
 def test_no_hover_writes_a_share_without_its_space():
