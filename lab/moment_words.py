@@ -122,12 +122,15 @@ def curves_words(curves: Mapping[str, NDArray[np.floating[Any]]], step: int, cha
     if len(losses):
         said.append(f"The loss of the batch went from {losses[0]:.4g} to {losses[-1]:.4g} at step {step}.")
     for key, name in (("recall_at_1", "recall@1"), ("map_at_r", "MAP@R")):
-        values = curves[key][upto & np.isfinite(curves[key])]
+        known = upto & np.isfinite(curves[key])
+        values = curves[key][known]
         if len(values):
+            last = int(curves["step"][known][-1])  # MAP@R is measured at some steps only
+            when = "" if last == curves["step"][upto][-1] else f" at step {last}"
             beside = (
                 f" (chance is {percent(chance, 0)})"
                 if key == "recall_at_1" and not math.isnan(chance)
                 else ""
             )
-            said.append(f"{name} went from {percent(values[0])} to {percent(values[-1])}{beside}.")
+            said.append(f"{name} went from {percent(values[0])} to {percent(values[-1])}{when}{beside}.")
     return " ".join(said) or "There are no steps yet."

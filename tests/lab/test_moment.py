@@ -135,3 +135,6 @@ def test_words_of_curves_end_at_the_moment() -> None:
         "The loss of the batch went from 4 to 1 at step 3. "
         "recall@1 went from 0.0 % to 75.0 % (chance is 25 %)."
     )
+    seldom = values | {"map_at_r": np.array([0.1, np.nan, 0.2, np.nan, 0.3])}
+    assert curves_words(seldom, 3, 0.25).endswith("MAP@R went from 10.0 % to 20.0 % at step 2.")
+    assert curves_words(seldom, 4, 0.25).endswith("MAP@R went from 10.0 % to 30.0 %.")

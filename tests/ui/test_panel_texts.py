@@ -15,7 +15,7 @@ BINS = 64
 
 def says(call):
     """The value of a JavaScript expression beside the panel's functions."""
-    names = ("2_theme.js", "4_histogram.js", "4_medians.js", "7_texts.js")
+    names = ("2_theme.js", "4_histogram.js", "4_medians.js", "5_curves.js", "7_texts.js")
     code = "\n".join((CLIENT / name).read_text(encoding="utf-8") for name in names)
     code += f"\nconsole.log(JSON.stringify({call}));"
     done = subprocess.run([NODE, "-"], input=code, capture_output=True, text=True, check=True)
@@ -62,6 +62,23 @@ def test_a_bin_that_holds_most_pairs_is_given_with_its_ends():
     together = summary({32: 100}, {32: 100}, -1.0, 1.0, True)
     assert together.endswith("; they share a bin, which cannot tell which are closer.")
     assert "positive pairs above 0.968," in summary({63: 10}, {3: 10}, -1.0, 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [(0, "MAP@R 10 %."), (2, "MAP@R 30 % at step 4."), (3, "MAP@R 50 %.")],
+)
+def test_a_measure_of_an_earlier_step_is_told_with_its_step(at, said):
+    frames = [
+        {"step": 0, "recall_at_1": 0.2, "map_at_r": 0.1},
+        {"step": 4, "recall_at_1": 0.4, "map_at_r": 0.3},
+        {"step": 6, "recall_at_1": 0.6, "map_at_r": None},
+        {"step": 9, "recall_at_1": 0.8, "map_at_r": 0.5},
+    ]
+    hello = {"quality_on": "held-out data", "chance": 0.1}
+    text = says(f"qualitySummary({json.dumps(frames)}, {json.dumps(frames[at])}, {at}, {json.dumps(hello)})")
+    recall = round(100 * frames[at]["recall_at_1"])
+    assert text == f"On held-out data: recall@1 {recall} % (chance is 10 %), {said}"
 
 
 def test_wide_bins_support_no_decimals():

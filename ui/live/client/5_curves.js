@@ -103,7 +103,7 @@ class Curves {
 
 const over = (frames, name) => frames.map((frame) => [frame.step, frame[name]]);
 
-function latestKnown(frames, name, upTo) {
-  for (let k = upTo; k >= 0; k -= 1) if (Number.isFinite(frames[k][name])) return frames[k][name];
-  return NaN;
+function latestWith(frames, name, upTo) {
+  for (let k = upTo; k >= 0; k -= 1) if (Number.isFinite(frames[k][name])) return frames[k];
+  return null;
 }

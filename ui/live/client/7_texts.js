@@ -34,15 +34,21 @@ function drawTexts(panel, frame, at, moment) {
   const lossAt = ({ loss, step }) => short(loss) + " at step " + step;
   const losses = frame.step === panel.frames[0].step ? [frame] : [frame, panel.frames[0]];
   setText(panel.find("loss-summary"), "Loss " + losses.map(lossAt).join(", ") + ".");
-  const precise = latestKnown(panel.frames, "map_at_r", at);
-  setText(panel.find("quality-summary"), "On " + hello.quality_on + ": recall@1 " + percent(frame.recall_at_1) +
-    " (chance is " + percent(hello.chance) + "), MAP@R " + percent(precise) + ".");
+  setText(panel.find("quality-summary"), qualitySummary(panel.frames, frame, at, hello));
   setText(panel.find("pairs-summary"), pairsSummary(frame, hello));
   panel.find("heat-view").hidden = !frame.rows;
   panel.find("heat-row").hidden = hello.pairwise === false;
   drawInsights(panel.find("insights"), frame.insights.filter(({ kind }) => !SAID_ELSEWHERE.has(kind)));
   drawGauges(panel.find("gauges"), frame, hello);
   announce(panel, frame.insights.filter(({ kind, cure }) => cure && !SAID_ELSEWHERE.has(kind)));
+}
+
+// MAP@R is measured at some steps only: the last of them is told with its step.
+function qualitySummary(frames, frame, at, hello) {
+  const last = latestWith(frames, "map_at_r", at);
+  const when = last && last.step !== frame.step ? " at step " + last.step : "";
+  return "On " + hello.quality_on + ": recall@1 " + percent(frame.recall_at_1) + " (chance is " + percent(hello.chance) +
+    "), MAP@R " + percent(last ? last.map_at_r : NaN) + when + ".";
 }
 
 // A trouble is told aloud when it comes, and not again while only its figures change.
