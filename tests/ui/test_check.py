@@ -7,10 +7,13 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
+from lab.brief import brief
 from lab.config import RunConfig
 from lab.figures.palette import COLOURS_IN_DARK
+from lab.figures.tool_bar import LINE, lines_of_legend
 from lab.run import Run
 from tests.ui.opening import opened_at
+from ui.check.sections import map_height
 
 MINE = "my files"
 LABELS = b"0\n1\n2\n" * 4
@@ -121,6 +124,16 @@ def test_distances_have_the_colours_of_a_dark_page_and_a_loss_its_title(monkeypa
     charts = [json.loads(one.proto.spec)["data"] for one in at.get("plotly_chart")]
     bars = {trace["name"][:8]: trace["marker"]["color"] for trace in charts[0] if trace["type"] == "bar"}
     assert bars == {"positive": COLOURS_IN_DARK[0], "negative": COLOURS_IN_DARK[4]}
+
+
+def test_the_map_of_many_long_names_is_as_high_as_that_of_few():
+    long = [f"a name of many letters, number {k}" for k in range(10)]
+    digits = [str(k) for k in range(10)]
+    # 290 pixels hold five entries of 52, but only one of 45 + 7 * 24
+    assert [lines_of_legend(names, 290) for names in (digits, brief(long), [])] == [2, 10, 0]
+    assert map_height(digits) == 480
+    assert map_height(long) - 10 * LINE == 400
+    assert map_height(long * 9) == 800
 
 
 def test_a_new_upload_replaces_the_old_one():

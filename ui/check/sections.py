@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -209,7 +210,15 @@ def embedding_map(upload: Upload) -> None:
         dark=is_dark(),
     )
     words = f"The plane holds {percent(share, 0)} of the variance; {len(chosen):,} vectors are drawn."
-    show(figure, words, "check map", "map", 480)
+    show(figure, words, "check map", "map", map_height(upload.class_names))
+
+
+def map_height(names: Sequence[str]) -> int:
+    """Pixels of the map in its narrow column: what the lines of its legend need is not taken from the map."""
+    from lab.brief import brief
+    from lab.figures.tool_bar import LINE, lines_of_legend
+
+    return min(max(480, 400 + LINE * lines_of_legend(brief(names), 290)), 800)
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring")
