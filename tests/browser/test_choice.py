@@ -56,6 +56,23 @@ def test_a_comparison_runs_slides_and_keeps_its_state_in_the_link(tab):
     assert "compare.a=NTXentLoss" in page.url
 
 
+def test_another_comparison_at_the_same_place_has_its_own_numbers(tab):
+    page = tab(f"/compare?{BLOBS.format('compare')}&compare.lr=0.01")
+    page.get_by_role("button", name="Run this comparison").click()
+    page.locator(".replay[data-step='60']").wait_for(timeout=PATIENCE)
+    before = page.locator(".numbers tbody td").all_inner_texts()
+    page.get_by_role("combobox", name="B", exact=True).click()
+    page.keyboard.type("TripletMarginLoss")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Run this comparison").click()
+    page.locator(".replay").get_by_text("B: Triplet margin").first.wait_for(timeout=PATIENCE)
+    page.wait_for_timeout(500)
+    cells = page.locator(".numbers tbody td").all_inner_texts()
+    assert len(cells) == 30  # of ten measures: those of two runs, and what they are held against
+    assert all(cells)
+    assert cells != before
+
+
 def test_a_sweep_runs_with_progress_survives_a_reload_and_its_cell_opens_in_train(tab):
     losses = "sweep.losses=TripletMarginLoss&sweep.TripletMarginLoss.margin=0.1,0.3"
     page = tab(f"/sweep?{BLOBS.format('sweep')}&{losses}&sweep.seeds=1")

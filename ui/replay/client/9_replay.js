@@ -38,6 +38,7 @@ class Replay {
     this.about = about;
     this.place = about.start;
     this.told = about.start;
+    this.drawn = ""; // of other runs, though place and width may be the same
     this.hidden.clear();
     ["maps", "distances"].forEach((name) => this.find(name).replaceChildren());
     this.root.style.setProperty("--runs", about.runs.length);
