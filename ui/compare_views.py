@@ -210,7 +210,9 @@ def listing(found: Sequence[Moved], recording: Recording, letters: tuple[str, st
 
     def label(c: int) -> str:
         told = "" if shown[c] == whole[c] else f' title="{html.escape(whole[c], quote=True)}"'
-        return f"<td{told}>{html.escape(shown[c])}</td>"
+        # three long names beside each other would push the last column out of sight
+        wraps = ' style="overflow-wrap:anywhere"' if len(shown[c]) > 12 else ""
+        return f"<td{told}{wraps}>{html.escape(shown[c])}</td>"
 
     for rank, one in enumerate(found, start=1):
         picture = ""
