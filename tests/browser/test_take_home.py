@@ -36,10 +36,15 @@ def test_play_scrub_continue_undo_save_open(tab, tmp_path):
     panel.wait(lambda: "negative margin 0.8" in histogram.get_attribute("aria-label"), "the margin at 0.8")
 
     page.get_by_role("button", name="Take home").click()
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Save run").click()
-    file = tmp_path / waiting.value.suggested_filename
-    waiting.value.save_as(file)
+    file = tmp_path / "run.npz"
+
+    def saved_to_file() -> bool:  # again, where the popover was being drawn when the button was pressed
+        with suppress(TooLateError), page.expect_download(timeout=10_000) as waiting:
+            page.get_by_role("button", name="Save run").click()
+            waiting.value.save_as(file)
+        return file.exists()
+
+    panel.wait(saved_to_file, "the run's file")
     saved = open_run(file.read_bytes())
     assert [tuple(event) for event in saved.config.events] == [(step + 1, "neg_margin", 0.8)]
     assert saved.latest.step == 60
@@ -66,8 +71,15 @@ def test_play_scrub_continue_undo_save_open(tab, tmp_path):
     panel.wait(undo.is_disabled, "nothing more to take back")
 
     page.get_by_role("button", name="Take home").click()
-    page.locator("input[type=file]").set_input_files(file)
-    page.get_by_text("recorded to step 60").wait_for()
+    said = page.get_by_text("recorded to step 60")
+
+    def opened() -> bool:  # again, for the same reason
+        page.locator("input[type=file]").set_input_files(file)
+        with suppress(TooLateError):
+            said.wait_for(timeout=10_000)
+        return said.is_visible()
+
+    panel.wait(opened, "the opened run")
     panel.wait_state("recorded")
     panel.wait(lambda: "negative margin 0.8" in histogram.get_attribute("aria-label"), "the opened run")
     panel.root.focus()
