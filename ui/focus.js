@@ -144,10 +144,9 @@ class Keeper {
   }
 }
 
-// It comes first on a page, and what it is told, last; which may come alive before it.
-export default function mount() {
+export default function mount({ data }) {
   window.losslabKeeper = window.losslabKeeper || new Keeper();
   window.losslabScrolling = window.losslabScrolling || new Scrolling();
   window.losslabPopovers = window.losslabPopovers || new Popovers();
-  if (window.losslabTold) window.losslabKeeper.show(window.losslabTold);
+  window.losslabKeeper.show(data);
 }

@@ -9,25 +9,17 @@ import streamlit as st
 
 TARGET, VIEW, ONCE = "focus target", "focus view", "focus once"
 # It takes no room, and is no gap between two others.
-STYLE = (
-    "[class*='st-key-focus'], [data-testid='stLayoutWrapper']:has(> [class*='st-key-focus']) "
-    "{ position: absolute; width: 0; }"
-)
+STYLE = "[class*='st-key-focus'] { position: absolute; width: 0; }"
 
 _FILES = [Path(__file__).with_name(name) for name in ("scrolling.js", "popovers.js", "focus.js")]
-_KEEPER = st.components.v2.component(
-    "losslab_keeper", js="\n".join(file.read_text(encoding="utf-8") for file in _FILES)
-)
 _COMPONENT = st.components.v2.component(
-    "losslab_focus", js=Path(__file__).with_name("focus_told.js").read_text(encoding="utf-8")
+    "losslab_focus", js="\n".join(file.read_text(encoding="utf-8") for file in _FILES)
 )
 
 
 def begin() -> None:
-    """Before anything of the page: the keeper sees what is pressed while the page is still being drawn."""
+    """Nothing is named yet, in this run of the script."""
     st.session_state[TARGET], st.session_state[VIEW] = "", ""
-    with st.container(key="focus-keeper"):
-        _KEEPER(key="focus keeper")
 
 
 def target(key: str, view: str = "") -> None:
@@ -61,4 +53,4 @@ def keep(page: str, entered: bool) -> None:
     with st.container(key="focus"):
         view = f"{page} {st.session_state[VIEW]}"
         data = {"target": named, "view": view, "once": once_only, "time": time.time()}
-        _COMPONENT(key="focus told", data=data)
+        _COMPONENT(key="focus keeper", data=data)

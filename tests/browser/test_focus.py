@@ -21,10 +21,8 @@ PAGE = """
   const at = () => (document.activeElement === document.body ? "" : document.activeElement.innerText);
   const runs = (yes) => { one("main").dataset.testScriptState = yes ? "running" : "notRunning"; };
   let told = 0;
-  const show = (target, once = "", time = ++told, view = "page") => {
-    window.losslabTold = { target, view, once, time };
-    mount();
-  };
+  const show = (target, once = "", time = ++told, view = "page") =>
+    mount({ data: { target, view, once, time } });
   const aside = () => { one("#control").className = "aside"; one("main").append(one("#control")); };
 
   let now = 0;

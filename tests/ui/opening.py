@@ -48,7 +48,7 @@ def said(at):
 
 def component(at):
     """What the browser is given for the one component of the page that is seen."""
-    unseen = ("losslab_focus", "losslab_keeper", "losslab_member")
+    unseen = ("losslab_focus", "losslab_member")
     [found] = [one.proto for one in at.get("bidi_component") if one.proto.component_name not in unseen]
     return found
 

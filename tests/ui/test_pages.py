@@ -5,12 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
-import streamlit as st
 
 from lab.run import Run
 from lab.settings import sentence
 from tests.ui.opening import ROOT, home, opened_at, runs_closed
-from ui import reference
 from ui.navigation import entries
 from ui.server import scheduler
 
@@ -299,9 +297,3 @@ def wait(condition, run, seconds=60):
 )
 def test_a_refusal_ends_once(text, said):
     assert sentence(text) == said
-
-
-def test_the_keeper_of_the_focus_is_there_before_the_page_is_whole(monkeypatch):
-    monkeypatch.setattr(reference, "heading", lambda _cls: st.stop())
-    at = opened_at("reference", {})
-    assert "losslab_keeper" in [one.proto.component_name for one in at.get("bidi_component")]
