@@ -106,7 +106,7 @@ class Matrix:
         if self.exact:
             return self._back_exactly(pull, -sign, want_x, want_y, both)
         x = self.x.unit
-        if self.y is None and ordered:
+        if ordered:
             return self.x.back(self._pulled_in_order(pull if both else pull + pull.t(), sign)), None
         if self.y is None:
             once = _product(pull, x, sign, x)

@@ -1,6 +1,9 @@
 """Back and Forward: the entries of the browser's history have lost what controls wrote, and pages know it."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -9,6 +12,11 @@ def arrived(page, name):
     """The page of that name is there, whole."""
     page.get_by_role("heading", name=name, exact=True).wait_for()
     page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')")
+
+
+def query(page):
+    """What the address says."""
+    return parse_qs(urlsplit(page.url).query)
 
 
 def go(page, name):
@@ -23,7 +31,8 @@ def test_back_shows_what_was_left(tab):
     go(page, "Home")
     page.go_back()
     arrived(page, "Circle")
-    page.wait_for_url("**/reference?*reference.loss=CircleLoss*")
+    page.wait_for_url("**/reference?*reference.loss=*")
+    assert query(page)["reference.loss"] == ["CircleLoss"]
 
 
 def test_back_shows_the_board_and_its_losses(tab):
@@ -35,8 +44,11 @@ def test_back_shows_the_board_and_its_losses(tab):
     chosen = page.get_by_test_id("stMultiSelect").filter(has_text="ContrastiveLoss")
     page.get_by_role("button", name="Point C").press("ArrowRight")
     page.wait_for_url("**/playground?*playground.points=*")
+    moved = query(page)["playground.points"]
     go(page, "Train")
     page.go_back()
     arrived(page, "Playground")
-    chosen.wait_for()
-    page.wait_for_url("**/playground?*playground.losses=ContrastiveLoss*")
+    expect(chosen).to_be_visible()
+    page.wait_for_url("**/playground?*playground.losses=*")
+    assert query(page)["playground.losses"] == ["ContrastiveLoss"]
+    assert query(page)["playground.points"] == moved
